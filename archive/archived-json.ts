@@ -18,6 +18,7 @@ export function parseArchived(json: string): unknown {
     maxBytes: json.length,
     maxDepth: MAX_JSON_DEPTH,
     maxValues: MAX_JSON_VALUES,
+    maxMembers: MAX_JSON_VALUES,
   });
 }
 

@@ -38,9 +38,15 @@ export interface JsonLimits {
   maxDepth: number;
   /** Values of any kind, including those in arrays and objects. */
   maxValues?: number;
-  /** Members of all objects together. V8 takes many times as long for one with a name of its own as for an item of a list. */
+  /** Members of one object. */
   maxMembers?: number;
 }
+
+/**
+ * Maximum number of members of one object. V8 takes many times as long for each member of such an object as for a member of a small one
+ * or an item of a list, and does much with all of them at once: it lists, copies, sorts or writes them.
+ */
+export const MAX_JSON_MEMBERS = 50_000;
 
 /** Maximum number of values in one message. Building and walking more of them delays other work noticeably. */
 export const MAX_JSON_VALUES = 1_000_000;
@@ -54,21 +60,54 @@ export function parseForeignJson(json: string | Uint8Array, limits: JsonLimits):
   return read(json, limits).value;
 }
 
+/** Parses a part of a JSON text that is JSON itself, in few steps, and counts its values. @throws ForeignJsonError */
+export function* parsePiece(
+  json: string,
+  limits: Required<Omit<JsonLimits, "maxBytes">>,
+): Generator<void, { value: unknown; values: number }> {
+  const outline = outlineWithin(json, limits);
+  yield;
+  const value = parseOutlined(json, outline);
+  yield;
+  checkOutlined(json, value, outline);
+  return { value, values: outline.values };
+}
+
 function read(json: string | Uint8Array, limits: JsonLimits): { value: unknown; outline: JsonOutline } {
-  const { maxBytes, maxDepth, maxValues = MAX_JSON_VALUES, maxMembers = Number.POSITIVE_INFINITY } = limits;
+  const { maxBytes, maxDepth, maxValues = MAX_JSON_VALUES, maxMembers = MAX_JSON_MEMBERS } = limits;
   if (json.length > maxBytes)
     throw new ForeignJsonError("too_large", `is ${json.length} bytes, and at most ${maxBytes} are read`);
   const text = typeof json === "string" ? json : decode(json);
+  const outline = outlineWithin(text, { maxDepth, maxValues, maxMembers });
+  const value = parseOutlined(text, outline);
+  checkOutlined(text, value, outline);
+  return { value, outline };
+}
+
+function outlineWithin(
+  text: string,
+  { maxDepth, maxValues, maxMembers }: Required<Omit<JsonLimits, "maxBytes">>,
+): JsonOutline {
   const outline = outlineOf(text, { maxDepth, maxValues, maxMembers });
   if (outline.depth > maxDepth)
     throw new ForeignJsonError("too_deep", `nests deeper than ${maxDepth} levels`);
   if (outline.values > maxValues)
     throw new ForeignJsonError("too_many_values", `holds more than ${maxValues} values`);
-  if (outline.members > maxMembers)
-    throw new ForeignJsonError("too_many_members", `holds more than ${maxMembers} members of objects`);
-  const value = outline.hasBigIntegers ? parseExactly(text, parse) : parse(text);
-  if (outline.members === 0 && !outline.hasLongNumbers) return { value, outline };
-  if (countMembers(value, outline.hasLongNumbers) === outline.members) return { value, outline };
+  if (outline.mostMembers > maxMembers)
+    throw new ForeignJsonError("too_many_members", `has an object with more than ${maxMembers} members`);
+  if (outline.hasEndlessNumber)
+    throw new ForeignJsonError("non_finite", `holds a number of more than ${MAX_NUMBER_CHARS} characters`);
+  return outline;
+}
+
+function parseOutlined(text: string, { hasBigIntegers }: JsonOutline): unknown {
+  return hasBigIntegers ? parseExactly(text, parse) : parse(text);
+}
+
+/** Refuses a value with a number that is not finite, and one of a text with a name twice in one object. */
+function checkOutlined(text: string, value: unknown, outline: JsonOutline): void {
+  if (outline.members === 0 && !outline.hasLongNumbers) return;
+  if (countMembers(value, outline.hasLongNumbers) === outline.members) return;
   const name = stringify(duplicateKeyIn(text).slice(0, MAX_SHOWN_CHARS));
   throw new ForeignJsonError("duplicate_key", `has the key ${name} twice in one object`);
 }
@@ -87,6 +126,20 @@ export function parseWrittenJson(json: string, limits: JsonLimits): { value: unk
 /** Returns an upper bound on the number of values in a JSON text, including those in arrays and objects. */
 export function countJsonValues(json: string): number {
   return outlineOf(json).values;
+}
+
+/**
+ * Why a JSON text is too large for whoever reads it, as a predicate; `undefined` where it is not. Reads no text that is too short for that.
+ */
+export function whyTooLarge(
+  json: string,
+  { maxValues, maxMembers = MAX_JSON_MEMBERS }: { maxValues: number; maxMembers?: number | undefined },
+): string | undefined {
+  // Every value takes about two characters, and every member five.
+  if (json.length <= Math.min(2 * maxValues, 5 * maxMembers)) return undefined;
+  const { values, mostMembers } = outlineOf(json);
+  if (values > maxValues) return `holds more than ${maxValues} values`;
+  return mostMembers > maxMembers ? `has an object with more than ${maxMembers} members` : undefined;
 }
 
 /** Returns how deep arrays and objects nest in a JSON text. */
@@ -283,8 +336,12 @@ interface JsonOutline {
   values: number;
   /** Members of all objects, including those with a repeated name. */
   members: number;
+  /** The most members of one object. */
+  mostMembers: number;
   /** Whether a number has an exponent or so many digits that it may be infinite. */
   hasLongNumbers: boolean;
+  /** Whether a number is longer than any that is read. */
+  hasEndlessNumber: boolean;
   /** Whether a whole number has so many digits that it may be beyond 2^53. */
   hasBigIntegers: boolean;
   /** Whether there is no white space, no number but short integers, and no name that begins with a digit. */
@@ -307,6 +364,9 @@ const NINE = 0x39;
 /** Integers of up to this many digits are exact, and are written without an exponent. */
 const EXACT_DIGITS = 15;
 
+/** V8 takes long for a number of very many digits, and nobody writes one. */
+const MAX_NUMBER_CHARS = 10_000;
+
 /** The largest finite number has 309 digits. */
 const MANY_DIGITS = 300;
 
@@ -327,11 +387,15 @@ function outlineOf(
   },
 ): JsonOutline {
   let depth = 0;
+  /** Members so far, by depth, of the objects that are open. */
+  const open: number[] = [0];
+  let mostMembers = 0;
   let deepest = 0;
   let values = 1;
   let members = 0;
   let hasLongNumbers = false;
   let hasBigIntegers = false;
+  let hasEndlessNumber = false;
   let isCompact = true;
   let stringStart = 0;
   for (let i = 0; i < text.length; i++) {
@@ -342,13 +406,20 @@ function outlineOf(
     } else if (code === COMMA) {
       if (++values > limits.maxValues) break;
     } else if (code === COLON) {
-      if (++members > limits.maxMembers) break;
+      members++;
+      const own = (open[depth] ?? 0) + 1;
+      open[depth] = own;
+      if (own > mostMembers) {
+        mostMembers = own;
+        if (own > limits.maxMembers) break;
+      }
       const first = text.charCodeAt(stringStart + 1);
       if (first >= ZERO && first <= NINE) isCompact = false;
     } else if (code === OPEN_BRACKET || code === OPEN_BRACE) {
       // Counts the first value of the container. A comma precedes each further one.
       if (!isEmptyFrom(text, i + 1)) values++;
       if (++depth > deepest) deepest = depth;
+      open[depth] = 0;
       if (depth > limits.maxDepth) break;
     } else if (code === CLOSE_BRACKET || code === CLOSE_BRACE) {
       depth--;
@@ -359,6 +430,11 @@ function outlineOf(
       for (; next < NUMBER_PARTS.length && NUMBER_PARTS[next] !== 0; next = text.charCodeAt(++i + 1)) {
         if (NUMBER_PARTS[next] === EXPONENT) hasLongNumbers = true;
         if (next < ZERO || next > NINE) isInteger = false;
+        if (i - start > MAX_NUMBER_CHARS) break;
+      }
+      if (i - start > MAX_NUMBER_CHARS) {
+        hasEndlessNumber = true;
+        break;
       }
       if (!isInteger) isCompact = false;
       else if (i - start >= EXACT_DIGITS) hasBigIntegers = true;
@@ -369,26 +445,60 @@ function outlineOf(
       isCompact = false;
     }
   }
-  return { depth: deepest, values, members, hasLongNumbers, hasBigIntegers, isCompact };
+  return {
+    depth: deepest,
+    values,
+    members,
+    mostMembers,
+    hasLongNumbers,
+    hasBigIntegers,
+    hasEndlessNumber,
+    isCompact,
+  };
 }
 
 /** Whether only white space precedes the closing bracket. */
 function isEmptyFrom(text: string, start: number): boolean {
-  for (let i = start; ; i++) {
-    const code = text.charCodeAt(i);
-    if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09)
-      return code === CLOSE_BRACKET || code === CLOSE_BRACE;
+  const code = text.charCodeAt(skipJsonSpace(text, start));
+  return code === CLOSE_BRACKET || code === CLOSE_BRACE;
+}
+
+/** Returns the index of the first character that is not white space, or the length of the text. */
+export function skipJsonSpace(text: string, start: number): number {
+  for (let at = start; ; at++) {
+    const code = text.charCodeAt(at);
+    if (code !== SPACE && code !== 0x0a && code !== 0x0d && code !== 0x09) return Math.min(at, text.length);
+    if (at - start < MANY_SPACES) continue;
+    NOT_SPACE.lastIndex = at;
+    return NOT_SPACE.exec(text)?.index ?? text.length;
   }
 }
 
-/** Returns the index of the quote that ends the string at `start`, or the length of the text when no quote ends it. */
-export function endOfString(text: string, start: number): number {
-  for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
-    let backslashes = 0;
-    while (text.charCodeAt(end - 1 - backslashes) === BACKSLASH) backslashes++;
-    if (backslashes % 2 === 0) return end;
+const MANY_SPACES = 64;
+const NOT_SPACE = /[^ \n\r\t]/g;
+
+/** How many characters are looked at one by one after an escape, before the next quote is searched. */
+const ESCAPES_CHARS = 4_096;
+
+/**
+ * Returns the index of the quote that ends the string at `start`, or the length of the text when no quote ends it.
+ *
+ * @param limit beyond which it does not matter where the string ends: what is returned is beyond it then.
+ */
+export function endOfString(text: string, start: number, limit = text.length): number {
+  let from = start + 1;
+  while (from <= limit) {
+    const quote = text.indexOf('"', from);
+    if (quote < 0) return text.length;
+    if (quote === from || text.charCodeAt(quote - 1) !== BACKSLASH) return quote;
+    for (const until = quote + ESCAPES_CHARS; from <= until; from++) {
+      const code = text.charCodeAt(from);
+      if (code === QUOTE) return from;
+      if (code === BACKSLASH) from++;
+      else if (from >= text.length) return text.length;
+    }
   }
-  return text.length;
+  return from;
 }
 
 /**

@@ -13,6 +13,7 @@ import {
   LARGE_TEXT_CHARS,
   liftTexts,
   parsePayload,
+  parsePayloadInTurns,
 } from "../protocol/frames.ts";
 import {
   MAX_CALL_FRAME_BYTES,
@@ -37,6 +38,9 @@ import { takeText } from "./normalize-result.ts";
 
 /** The maximum size of all frames with emitted blocks: the blocks, and some overhead for each. */
 const MAX_EMIT_FRAMES_BYTES = MAX_EMITTED_BYTES + MAX_EMITTED_BLOCKS * 256;
+
+/** A larger payload is parsed with turns of the event loop in between. */
+const MAX_AT_ONCE_BYTES = 128 * 1024;
 
 /** Limits on the calls of a run. */
 export interface CallLimits {
@@ -81,6 +85,10 @@ export class SandboxConnection {
   #traces = 0;
   #emittedBytes = 0;
   #queuedBytes = 0;
+  /** Payloads behind one that is being parsed, and what ends when all are. */
+  readonly #unread: Buffer[] = [];
+  #unreadBytes = 0;
+  #reading: Promise<void> | undefined;
   #active = 0;
   #greeted = false;
   #finishing = false;
@@ -111,10 +119,8 @@ export class SandboxConnection {
       "data",
       inBoundary((chunk: Buffer) => this.#receive(chunk)),
     );
-    channel.on("error", () => this.#end({ kind: "closed" }));
-    channel.on("close", () => this.#end({ kind: "closed" }));
-    channel.on("end", () => this.#end({ kind: "closed" }));
-    if (channel.destroyed || channel.readableEnded) queueMicrotask(() => this.#end({ kind: "closed" }));
+    for (const event of ["error", "close", "end"]) channel.on(event, () => this.#closed());
+    if (channel.destroyed || channel.readableEnded) queueMicrotask(() => this.#closed());
   }
 
   /** The trace for a replay, as last sent by the runner. It is a claim, which is stored and sent back unchecked. */
@@ -175,22 +181,60 @@ export class SandboxConnection {
     this.close();
   }
 
+  /** The stream has closed. What came before that is read first. */
+  #closed(): void {
+    if (this.#reading === undefined) this.#end({ kind: "closed" });
+    else void this.#reading.then(() => this.#end({ kind: "closed" }));
+  }
+
   #receive(chunk: Buffer): void {
     if (this.#over) return;
     try {
-      for (const payload of this.#decoder.push(chunk)) this.#handle(payload);
+      for (const payload of this.#decoder.push(chunk)) {
+        if (this.#reading === undefined && payload.length <= MAX_AT_ONCE_BYTES)
+          this.#handle(parsePayload(payload, MAX_NESTING_DEPTH), payload);
+        else {
+          this.#unread.push(payload);
+          this.#unreadBytes += payload.length;
+          this.#reading ??= this.#read();
+        }
+      }
+      if (this.#full()) this.#channel.pause();
     } catch (error) {
-      this.#over = true;
-      this.#end(
-        error instanceof FrameError
-          ? { kind: "violation", message: `the sandbox broke the wire protocol: ${error.message}` }
-          : { kind: "failed", message: `a message of the sandbox could not be handled: ${messageOf(error)}` },
-      );
+      this.#broken(error);
     }
   }
 
-  #handle(payload: Buffer): void {
-    const parsed = SandboxMessage.safeParse(parsePayload(payload, MAX_NESTING_DEPTH));
+  /** Handles the payloads that wait, in their order. */
+  async #read(): Promise<void> {
+    try {
+      for (let payload = this.#unread[0]; payload !== undefined; payload = this.#unread[0]) {
+        const value = await parsePayloadInTurns(payload, MAX_NESTING_DEPTH);
+        this.#unread.shift();
+        this.#unreadBytes -= payload.length;
+        this.#handle(value, payload);
+      }
+    } catch (error) {
+      this.#unread.length = 0;
+      this.#unreadBytes = 0;
+      this.#broken(error);
+    } finally {
+      this.#reading = undefined;
+      if (this.#channel.isPaused() && !this.#full()) this.#channel.resume();
+    }
+  }
+
+  #broken(error: unknown): void {
+    this.#over = true;
+    this.#end(
+      error instanceof FrameError
+        ? { kind: "violation", message: `the sandbox broke the wire protocol: ${error.message}` }
+        : { kind: "failed", message: `a message of the sandbox could not be handled: ${messageOf(error)}` },
+    );
+  }
+
+  #handle(value: unknown, payload: Buffer): void {
+    const parsed = SandboxMessage.safeParse(value);
     if (!parsed.success) throw new FrameError("a message does not have the form of any that is known");
     const message = parsed.data;
     switch (message.type) {
@@ -238,7 +282,8 @@ export class SandboxConnection {
   }
 
   #full(): boolean {
-    return this.#queue.length >= MAX_QUEUED_CALLS || this.#queuedBytes >= MAX_QUEUED_CALL_BYTES;
+    const waiting = this.#queue.length + this.#unread.length;
+    return waiting >= MAX_QUEUED_CALLS || this.#queuedBytes + this.#unreadBytes >= MAX_QUEUED_CALL_BYTES;
   }
 
   #pump(): void {

@@ -1,7 +1,7 @@
 import type { LanguageFacts } from "../languages/language.ts";
 import { parseClaim } from "../protocol/claim.ts";
 import { buildFailure, type Failure } from "../protocol/failure.ts";
-import { FrameError, parsePayload } from "../protocol/frames.ts";
+import { FrameError, parsePayload, parsePayloadInTurns } from "../protocol/frames.ts";
 import { GUARD_EXITS } from "../protocol/guard.ts";
 import { MAX_NESTING_DEPTH } from "../protocol/limits.ts";
 import { fail, type Suspended, type Verdict } from "./outcome.ts";
@@ -50,6 +50,8 @@ interface Known {
   approvalDenied?: boolean;
   /** How many values a result may hold, when the limit is larger than usual. */
   maxValues?: number | undefined;
+  /** What `parseClaimLine` has read of its line; by default the line is parsed in one go. */
+  line?: { readonly value: unknown } | undefined;
 }
 
 /**
@@ -61,9 +63,10 @@ export function judge(
   stdout: Buffer,
   stderrTail: string,
   idioms: Idioms,
-  { approvalDenied = false, maxValues }: Known = {},
+  { approvalDenied = false, maxValues, line: known }: Known = {},
 ): Verdict {
-  const verdict = judgeEnding(ending, (line) => parseLine(line, maxValues), stdout, stderrTail, idioms);
+  const parse = (line: Buffer) => (known === undefined ? parseLine(line, maxValues) : known.value);
+  const verdict = judgeEnding(ending, parse, stdout, stderrTail, idioms);
   if (verdict.ok || verdict.error.type !== "ApprovalDenied" || approvalDenied) return verdict;
   return misused("the program claims a denial that there was not", idioms);
 }
@@ -148,6 +151,16 @@ function readClaim(stdout: Buffer, lineBytes: number, idioms: Idioms, parse: Par
 }
 
 const failed = (type: Failure["type"], message: string): Verdict => fail(type, message).verdict;
+
+/** Reads the line of a claim with turns of the event loop, where it is long. @returns `value` is `undefined` for what is no JSON. */
+export async function parseClaimLine(line: Buffer, maxValues?: number): Promise<{ value: unknown }> {
+  try {
+    return { value: await parsePayloadInTurns(line, MAX_NESTING_DEPTH + 1, maxValues) };
+  } catch (error) {
+    if (error instanceof FrameError) return { value: undefined };
+    throw error;
+  }
+}
 
 type ParseLine = (line: Buffer) => unknown;
 

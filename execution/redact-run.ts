@@ -95,15 +95,15 @@ export function redactObserver({ onCall, onCallStarted }: CallObserver, redactor
     ...(onCallStarted && {
       onCallStarted: ({ seq, tool }) => onCallStarted({ seq, tool: redactor.redactText(tool).value }),
     }),
-    ...(onCall && { onCall: (call) => onCall(redactCall(call, redactor)) }),
+    ...(onCall && { onCall: async (call) => onCall(await redactCall(call, redactor)) }),
   };
 }
 
-function redactCall(call: ObservedCall, redactor: Redactor): ObservedCall {
+async function redactCall(call: ObservedCall, redactor: Redactor): Promise<ObservedCall> {
   return {
     ...call,
     tool: redactor.redactText(call.tool).value,
-    arguments: redactor.redactValue(call.arguments).value,
+    arguments: (await redactor.redactInTurns(call.arguments)).value,
     outcome: redactFailure(call.outcome, redactor),
   };
 }

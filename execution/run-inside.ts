@@ -10,7 +10,7 @@ import type { ProgramEnvironment } from "../protocol/messages.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import { CallLog } from "./call-log.ts";
 import { callInterceptors } from "./interceptors.ts";
-import { type Ending, judge } from "./judge.ts";
+import { type Ending, judge, parseClaimLine } from "./judge.ts";
 import { fail, type Outcome } from "./outcome.ts";
 import { maxKeptBytes, type RunnerOutput } from "./output/runner-output.ts";
 import { adviseOnTimeout } from "./pending-calls.ts";
@@ -101,10 +101,12 @@ export async function runInside(sandbox: Sandbox, inside: InsideRun): Promise<Ou
   await logged;
   if (ending.kind === "exited") output.end();
   else output.flush();
+  const maxValues = limits.maxResult?.values;
+  const line = await parseClaimLine(output.stdout, maxValues);
   return {
     verdict: judge(ending, output.stdout, output.stderrTail, prepared.idioms, {
       approvalDenied: log.denied,
-      maxValues: limits.maxResult?.values,
+      ...{ maxValues, line },
     }),
     metrics: {
       duration_ms: Math.round(durationMs),

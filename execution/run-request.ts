@@ -4,7 +4,7 @@ import type { Viewer } from "../broker/policy/authorizer.ts";
 import type { TypecheckMode } from "../languages/language.ts";
 import type { UnresolvedProgram } from "../languages/resolve-program.ts";
 import type { ConsoleEntry } from "../protocol/console-stream.ts";
-import type { OnPhase, RunContext } from "../protocol/run-context.ts";
+import type { Identified, OnPhase, RunContext } from "../protocol/run-context.ts";
 import type { TraceContext } from "../protocol/trace-context.ts";
 import type { OnCallProgress } from "../upstream/upstream.ts";
 import type { CallObserver } from "./call-log.ts";
@@ -89,8 +89,8 @@ export interface ProgramRunner {
 
 /** Runs that wait for approvals. Methods reject with a `PendingError` when the store of these runs cannot be used. */
 export interface SuspendedPrograms {
-  /** Claims a run of this principal, to continue it. */
-  take(principal: string, ticket: string): Promise<TakenRun>;
+  /** Claims a run of somebody, to continue it. */
+  take(viewer: Identified, ticket: string): Promise<TakenRun>;
   /** Gives the first answer to a question. False when it was answered before, or has expired. */
   answer(principal: string, pending: PendingApproval, answer: ApprovalAnswer): Promise<boolean>;
   /** Whether a question is answered or gone. */

@@ -124,7 +124,7 @@ export function executeRun<Own>(
     const facts = identify(scope, body);
     const run = open(scope, body, facts, faulted);
     const outcome = await body.carryOut(run);
-    const sealed = seal(scope, facts, run, outcome);
+    const sealed = await seal(scope, facts, run, outcome);
     const own = await body.answer(sealed);
     const report = reportOf(scope, body, sealed);
     const shown = scope.flow?.show(shownTexts(report)) ?? [];
@@ -225,9 +225,14 @@ function open(scope: RunScope, body: RunBody<unknown>, facts: RunFacts, faulted:
 }
 
 /** Removes secrets from the outcome of a run, and cuts it to size. */
-function seal(scope: RunScope, facts: RunFacts, run: OpenRun, outcome: Carried): SealedOutcome {
+async function seal(
+  scope: RunScope,
+  facts: RunFacts,
+  run: OpenRun,
+  outcome: Carried,
+): Promise<SealedOutcome> {
   const { redactor, limits } = scope;
-  const sealed = sealVerdict(
+  const sealed = await sealVerdict(
     {
       ...facts,
       toolVersion: scope.toolVersion,
@@ -257,7 +262,7 @@ function reportOf(scope: RunScope, body: RunBody<unknown>, sealed: SealedOutcome
     consoleText: outcome.consoleText ?? "",
     stderrText: outcome.stderrText ?? "",
     emitted: sealed.emitted,
-    wholeResultJson: isBounded ? jsonLine(verdict.data) : undefined,
+    wholeResultJson: isBounded ? (sealed.written?.json ?? jsonLine(verdict.data)) : undefined,
     redactions: sealed.redactions,
     bundle: outcome.bundle,
     modules: body.modules.archived(),

@@ -1,14 +1,20 @@
 import { messageOf } from "../base/faults.ts";
 import { jsonLine } from "../base/json.ts";
-import { digestOf } from "../protocol/canonical-json.ts";
+import { canonicalJson, textDigest } from "../protocol/canonical-json.ts";
 import type { ApprovalState, Envelope, Metrics, RunResult } from "../protocol/envelope.ts";
 import { boundMessage, buildFailure, type Failure } from "../protocol/failure.ts";
 import { ENVELOPE_OVERHEAD_BYTES } from "../protocol/limits.ts";
 import { cutToJsonBytes, markAtEnd, TRUNCATION_MARK } from "../protocol/text-cap.ts";
 import type { Redactor } from "../secrets/redaction.ts";
 import { fail, type Verdict } from "./outcome.ts";
-import { noteMedia, noteMediaIn } from "./output/media-notes.ts";
-import { boundConsoleJson, boundValue, jsonBytes } from "./output/whole-output.ts";
+import { noteMedia, noteMediaInTurns } from "./output/media-notes.ts";
+import {
+  boundConsoleJson,
+  boundValue,
+  jsonBytes,
+  type WrittenValue,
+  writeLarge,
+} from "./output/whole-output.ts";
 
 /** The facts that the host itself knows about a run. */
 export interface EnvelopeFacts {
@@ -27,22 +33,26 @@ export interface EnvelopeFacts {
 export interface SealedVerdict {
   /** The verdict as the envelope shows it. */
   verdict: Verdict;
+  /** Its value as it is written, where that is large. */
+  written?: WrittenValue | undefined;
   /** How many secrets were replaced. */
   redactions: number;
   envelope: Envelope;
 }
 
-/** The envelope of a verdict without its secrets. When redacting or sealing fails, nothing of the verdict is shown. */
-export function sealVerdict(
+/** The envelope of a verdict without its secrets, with turns of the event loop between the parts of a large value. When redacting or sealing fails, nothing of the verdict is shown. */
+export async function sealVerdict(
   facts: EnvelopeFacts,
   verdict: Verdict,
   redactor: Redactor,
   maxBytes: number,
   maxKeptBytes: number,
-): SealedVerdict {
+): Promise<SealedVerdict> {
   try {
-    const redacted = redactVerdict(withoutMedia(verdict), redactor);
-    return { ...redacted, envelope: sealEnvelope(facts, redacted.verdict, maxBytes, maxKeptBytes) };
+    const redacted = await redactVerdict(await withoutMedia(verdict), redactor);
+    const written = redacted.verdict.ok ? await writeLarge(redacted.verdict.data) : undefined;
+    const envelope = sealEnvelope(facts, redacted.verdict, maxBytes, maxKeptBytes, written);
+    return { ...redacted, ...(written && { written }), envelope };
   } catch (error) {
     const failure = fail("InternalError", `what came of the run cannot be reported: ${messageOf(error)}`);
     return {
@@ -53,19 +63,22 @@ export function sealVerdict(
   }
 }
 
-function withoutMedia(verdict: Verdict): Verdict {
-  if (verdict.ok) return { ...verdict, data: noteMediaIn(verdict.data) };
+async function withoutMedia(verdict: Verdict): Promise<Verdict> {
+  if (verdict.ok) return { ...verdict, data: await noteMediaInTurns(verdict.data) };
   return { ok: false, error: { ...verdict.error, message: noteMedia(verdict.error.message) } };
 }
 
 /** Redacts a verdict before it is cut to size. */
-function redactVerdict(verdict: Verdict, redactor: Redactor): { verdict: Verdict; redactions: number } {
+async function redactVerdict(
+  verdict: Verdict,
+  redactor: Redactor,
+): Promise<{ verdict: Verdict; redactions: number }> {
   if (verdict.ok && verdict.from === "console" && typeof verdict.data === "string") {
     const { text, count } = redactCutText(verdict.data, redactor);
     return { verdict: { ...verdict, data: text }, redactions: count };
   }
   if (verdict.ok) {
-    const { value, count } = redactor.redactValue(verdict.data);
+    const { value, count } = await redactor.redactInTurns(verdict.data);
     return { verdict: { ...verdict, data: value }, redactions: count };
   }
   const { text, count } = redactCutText(verdict.error.message, redactor);
@@ -95,6 +108,7 @@ export function sealEnvelope(
   verdict: Verdict,
   maxBytes: number,
   maxKeptBytes = maxBytes,
+  written?: WrittenValue,
 ): Envelope {
   const room = maxBytes - ENVELOPE_OVERHEAD_BYTES;
   return {
@@ -103,7 +117,10 @@ export function sealEnvelope(
     tool_name: "execute_program",
     tool_version: facts.toolVersion,
     input_digest: facts.inputDigest,
-    ...sealResult(fitVerdict(verdict, room, maxKeptBytes - ENVELOPE_OVERHEAD_BYTES), facts.metrics),
+    ...sealResult(fitVerdict(verdict, room, maxKeptBytes - ENVELOPE_OVERHEAD_BYTES, written), facts.metrics, {
+      verdict,
+      written,
+    }),
     sandbox_image: facts.sandboxImage,
     ...(facts.sandboxEngine === undefined ? {} : { sandbox_engine: facts.sandboxEngine }),
     duration_ms: facts.durationMs,
@@ -124,14 +141,21 @@ export function replaceResult(envelope: Envelope, failure: Failure): Envelope {
   return { ...envelope, ...sealResult({ ok: false, error: failure }, envelope.result.metrics) };
 }
 
-function sealResult(verdict: Verdict, metrics: Metrics): { output_digest: string; result: RunResult } {
+/** @param whole the verdict before it was cut to size, and its large value as it is written. */
+function sealResult(
+  verdict: Verdict,
+  metrics: Metrics,
+  whole?: { verdict: Verdict; written: WrittenValue | undefined },
+): { output_digest: string; result: RunResult } {
   const bare = verdict.ok
     ? { ok: true as const, data: verdict.data }
     : { ok: false as const, error: verdict.error };
-  return { output_digest: digestOf(bare), result: { ...bare, metrics } };
+  const isWhole = whole?.written !== undefined && whole.verdict === verdict;
+  const canonical = isWhole ? `{"data":${whole?.written?.canonical},"ok":true}` : canonicalJson(bare);
+  return { output_digest: textDigest(canonical), result: { ...bare, metrics } };
 }
 
-function fitVerdict(verdict: Verdict, room: number, keptRoom: number): Verdict {
+function fitVerdict(verdict: Verdict, room: number, keptRoom: number, written?: WrittenValue): Verdict {
   if (!verdict.ok) {
     let { message } = verdict.error;
     for (let max = message.length; jsonBytes(message) > room; max = Math.floor(max / 2)) {
@@ -139,13 +163,13 @@ function fitVerdict(verdict: Verdict, room: number, keptRoom: number): Verdict {
     }
     return { ok: false, error: { ...verdict.error, message } };
   }
-  const bytes = jsonBytes(verdict.data);
+  const bytes = written === undefined ? jsonBytes(verdict.data) : Buffer.byteLength(written.json);
   if (bytes <= room) return verdict;
   if (verdict.from === "console" && typeof verdict.data === "string") {
     const bound = keptRoom > room ? boundConsoleJson : cutConsole;
     return { ...verdict, data: bound(verdict.data, room) };
   }
-  if (bytes <= keptRoom) return { ...verdict, data: boundValue(verdict.data, room) };
+  if (bytes <= keptRoom) return { ...verdict, data: boundValue(verdict.data, room, written) };
   const message = `the result is ${bytes} bytes of JSON and at most ${keptRoom} fit; return less`;
   return { ok: false, error: buildFailure("OutputLimit", message) };
 }

@@ -183,6 +183,7 @@ export class Tokens {
         name,
         ...(groups.length === 0 ? {} : { groups }),
         ...(boundGroups.length === 0 ? {} : { boundGroups }),
+        ...(owner === undefined ? {} : { withOwnToken: true as const }),
       },
       scopes: new Set(scopes),
     };

@@ -31,7 +31,7 @@ import type { UnresolvedProgram } from "../languages/resolve-program.ts";
 import { openLoginStore } from "../logins/logins.ts";
 import type { WebLogins, WebLoginsOptions } from "../logins/web-logins.ts";
 import type { Answered, SlackAnswer } from "../notify/slack.ts";
-import { identityOf } from "../protocol/run-context.ts";
+import { continuing, identityOf } from "../protocol/run-context.ts";
 import { openUseCounters } from "../storage/storage.ts";
 import { loadProgramTools, type ProgramTools } from "../tools/program-tools.ts";
 import { Callers } from "../upstream/authorization/callers.ts";
@@ -196,8 +196,10 @@ export class Host implements ProgramRunner {
    *
    * @throws StateDirectoryError when the folder for this process's files cannot be made, CatalogError as `currentTools` does.
    */
-  async run(request: ProgramRequest): Promise<ExecutedProgram> {
+  async run(asked: ProgramRequest): Promise<ExecutedProgram> {
     const { observer } = this.#options;
+    const { resumed, context } = asked;
+    const request = resumed === undefined ? asked : { ...asked, context: continuing(context, resumed.began) };
     const arrival = this.#arrivals.note(request);
     const release = this.#hold(request);
     try {
@@ -306,9 +308,9 @@ export class Host implements ProgramRunner {
 
   /** The pending approvals, for a client that continues the runs. */
   readonly suspended: SuspendedPrograms = {
-    take: async (principal, ticket) => {
+    take: async (viewer, ticket) => {
       await this.#options.observer?.beforeRun();
-      return (await this.pendingApprovals()).take(principal, ticket);
+      return (await this.pendingApprovals()).take(viewer, ticket);
     },
     answer: async (...given) => (await this.pendingApprovals()).answer(...given),
     isAnswered: async (...asked) => (await this.pendingApprovals()).isAnswered(...asked),

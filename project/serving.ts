@@ -12,6 +12,7 @@ import type { ExecutedRun } from "../execution/output/executed-run.ts";
 import { RunOutputs } from "../execution/runs/run-outputs.ts";
 import { LearningBetweenRuns } from "../generation/learning/learn-between-runs.ts";
 import { loadPrinters, type Printers } from "../languages/languages.ts";
+import { owns } from "../protocol/run-context.ts";
 import type { LiveCatalog } from "../tools/live-catalog.ts";
 import { buildProgramTools } from "../tools/program-tools.ts";
 import { FollowedRanking } from "../tools/search/open-ranking.ts";
@@ -200,7 +201,7 @@ function openGate(project: Project, policy: FollowedPolicy): AccessGate {
     const { principal } = viewer;
     if (access.action === "audit") {
       (await project.auditLog()).access({ principal, action: access.action, runId, rule });
-    } else if (access.of.principal !== principal && runId !== undefined) {
+    } else if (!owns(viewer, access.of) && runId !== undefined) {
       const of = access.of.principal;
       (await project.auditLog()).access({ principal, action: access.action, runId, of, rule });
     }

@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import { inTurns, isLight, writeSteps } from "../base/in-turns.ts";
 
 /** Thrown for a value that JSON cannot represent. */
 export class CanonicalJsonError extends Error {
@@ -15,6 +16,16 @@ export class CanonicalJsonError extends Error {
  */
 export function canonicalJson(value: unknown): string {
   return render(value, new Map());
+}
+
+/** As `canonicalJson`, with turns of the event loop between the parts of a large value. Rejects as that throws. */
+export async function canonicalJsonInTurns(value: unknown): Promise<string> {
+  return isLight(value) ? canonicalJson(value) : inTurns(writeSteps(value, canonicalJson, sortedNames));
+}
+
+/** As `digestOf`, with turns of the event loop between the parts of a large value. */
+export async function digestInTurns(value: unknown): Promise<string> {
+  return textDigest(await canonicalJsonInTurns(value));
 }
 
 /** `sha256:<hex>` over the canonical JSON of a value. */

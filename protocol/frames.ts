@@ -1,10 +1,12 @@
 import {
-  countJsonValues,
   ForeignJsonError,
   isWellFormed,
+  type JsonLimits,
   parseForeignJson,
+  whyTooLarge,
   writeJson,
 } from "../base/json.ts";
+import { parseForeignJsonInTurns } from "../base/json-in-turns.ts";
 import { MAX_VALUES } from "./limits.ts";
 
 /**
@@ -45,9 +47,8 @@ export function encodeJson(
   const length = Buffer.byteLength(json);
   if (length > maxBytes)
     throw new FrameError(`a message of ${length} bytes exceeds the limit of ${maxBytes}`);
-  // Every value takes about two characters, so nearly every message is short enough to skip the count.
-  if (json.length > 2 * maxValues && countJsonValues(json) > maxValues)
-    throw new FrameError(`a message holds more than ${maxValues} values`);
+  const why = maxValues === Number.POSITIVE_INFINITY ? undefined : whyTooLarge(json, { maxValues });
+  if (why !== undefined) throw new FrameError(`a message ${why}`);
   const frame = Buffer.allocUnsafe(HEADER_BYTES + mark.length + length);
   frame.writeUInt32BE(mark.length + length, 0);
   frame.set(mark, HEADER_BYTES);
@@ -172,11 +173,35 @@ export class FrameDecoder {
  */
 export function parsePayload(payload: Uint8Array, maxDepth: number, maxValues = MAX_VALUES): unknown {
   try {
-    return parseForeignJson(payload, { maxBytes: payload.length, maxDepth, maxValues });
-  } catch (cause) {
-    if (!(cause instanceof ForeignJsonError)) throw cause;
-    throw new FrameError(`a message ${cause.message}`, { cause });
+    return parseForeignJson(payload, payloadLimits(payload, maxDepth, maxValues));
+  } catch (error) {
+    throw refusedPayload(error);
   }
+}
+
+/** As `parsePayload`, with turns of the event loop between the parts of a large payload. */
+export async function parsePayloadInTurns(
+  payload: Uint8Array,
+  maxDepth: number,
+  maxValues = MAX_VALUES,
+): Promise<unknown> {
+  try {
+    return await parseForeignJsonInTurns(payload, payloadLimits(payload, maxDepth, maxValues));
+  } catch (error) {
+    throw refusedPayload(error);
+  }
+}
+
+function payloadLimits(payload: Uint8Array, maxDepth: number, maxValues: number): JsonLimits {
+  // What goes to a file may be as broad as it is large.
+  const broad = maxValues > MAX_VALUES ? { maxMembers: maxValues } : {};
+  return { maxBytes: payload.length, maxDepth, maxValues, ...broad };
+}
+
+function refusedPayload(error: unknown): unknown {
+  return error instanceof ForeignJsonError
+    ? new FrameError(`a message ${error.message}`, { cause: error })
+    : error;
 }
 
 /**

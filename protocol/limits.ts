@@ -1,3 +1,5 @@
+import { MAX_JSON_MEMBERS } from "../base/json.ts";
+
 /**
  * Every size and count that the boundary between host and sandbox enforces. The configuration holds the limits that a user may set
  * (output bytes, calls per run, time). The limits here are properties of the protocol and cannot be turned off.
@@ -18,8 +20,8 @@ export const MAX_NESTING_DEPTH = 128;
 /** Values in anything that leaves the sandbox, including those in arrays and objects. */
 export const MAX_VALUES = 250_000;
 
-/** Members of all objects in a message over HTTP. */
-export const MAX_HTTP_MEMBERS = 100_000;
+/** Members of one object in anything that leaves the sandbox, unless it goes to a file. */
+export const MAX_MEMBERS = MAX_JSON_MEMBERS;
 
 /** Connections one sandbox may have open to its socket. */
 export const MAX_CONNECTIONS = 1;

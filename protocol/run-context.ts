@@ -15,6 +15,8 @@ export interface RunContext {
    * applies; what permits something to them does not.
    */
   readonly boundGroups?: readonly string[];
+  /** Whether they came with a token that a person made for themself, which may have fewer groups than the person (`owns`). */
+  readonly withOwnToken?: true;
   readonly source: RunSource;
   /** Which conversation with a client it belongs to, where there is one. */
   readonly session?: string;
@@ -31,19 +33,53 @@ export interface RunContext {
 }
 
 /** Who somebody is to rules, limits and access: the principal, and the groups that count for it. */
-export type Identified = Pick<RunContext, "principal" | "groups" | "boundGroups">;
+export type Identified = Pick<RunContext, "principal" | "groups" | "boundGroups" | "withOwnToken">;
 
 type PossiblyIdentified = Pick<Identified, "principal"> & {
-  readonly [Member in "groups" | "boundGroups"]?: Identified[Member] | undefined;
+  readonly [Member in Exclude<keyof Identified, "principal">]?: Identified[Member] | undefined;
 };
 
 /** Of what somebody is, only what rules, limits and access go by. */
-export function identityOf({ principal, groups, boundGroups }: PossiblyIdentified): Identified {
+export function identityOf(of: PossiblyIdentified): Identified {
+  const { principal, groups, boundGroups, withOwnToken } = of;
   return {
     principal,
     ...(groups === undefined ? {} : { groups }),
     ...(boundGroups === undefined ? {} : { boundGroups }),
+    ...(withOwnToken === undefined ? {} : { withOwnToken }),
   };
+}
+
+/**
+ * Whether a run, its output or its question is somebody's own. To a login everything of the same person is. To a token of a person's own
+ * a run is not that had a group which the token does not have: what such a run has read is not for the token.
+ */
+export function owns(viewer: Identified, of: Identified): boolean {
+  if (viewer.principal !== of.principal) return false;
+  const { groups = [], withOwnToken } = viewer;
+  if (withOwnToken !== true) return true;
+  return (of.groups ?? []).every((group) => groups.includes(group));
+}
+
+/**
+ * With what somebody continues a run of theirs: what is permitted to both who began it and who continues it, and bound by all that
+ * binds either.
+ */
+export function continuing<T extends Identified>(context: T, began: Identified): T {
+  const key = (of: Identified) => identityKey(identityOf({ ...of, withOwnToken: undefined }));
+  if (key(context) === key(began)) return context;
+  const groups = (began.groups ?? []).filter((group) => context.groups?.includes(group));
+  const all = [context, began].flatMap((each) => [...(each.groups ?? []), ...(each.boundGroups ?? [])]);
+  const boundGroups = [...new Set(all)].filter((group) => !groups.includes(group));
+  return { ...context, groups, boundGroups };
+}
+
+/**
+ * Equal for those who are the same to what is kept between their requests: logins of one person, whose groups may change, and tokens of
+ * their own that have the same groups.
+ */
+export function callerKey(caller: Identified): string {
+  return caller.withOwnToken === true ? identityKey(caller) : caller.principal;
 }
 
 /**
@@ -69,8 +105,9 @@ export function wayOf(
 }
 
 /** Equal for those who are the same to every rule and limit, whatever the order of their groups. */
-export function identityKey({ principal, groups = [], boundGroups = [] }: Identified): string {
-  return JSON.stringify([principal, [...groups].sort(), [...boundGroups].sort()]);
+export function identityKey({ principal, groups = [], boundGroups = [], withOwnToken }: Identified): string {
+  const bound = [...boundGroups].sort();
+  return JSON.stringify([principal, [...groups].sort(), bound, ...(withOwnToken ? ["token"] : [])]);
 }
 
 /** Who uses ptc where: a principal such as `local` is the same for everybody, and this is not. */

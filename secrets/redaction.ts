@@ -23,6 +23,7 @@
  * redacted on its way out. A replay redacts arguments only to compare them with those in the archive
  * (execution/replay/recorded-calls.ts).
  */
+import { inTurns, isLight, StepRoom, type Steps } from "../base/in-turns.ts";
 import { MAX_NESTING_DEPTH } from "../protocol/limits.ts";
 import { replaceRanges, SecretMatcher } from "./redaction-matcher.ts";
 import { chainStreams, type Redacted, type TextMask, type TextStream, TOO_DEEP } from "./text-redaction.ts";
@@ -94,6 +95,12 @@ export class Redactor {
     return new ValueRedaction(this).run(value, name);
   }
 
+  /** As `redactValue`, with turns of the event loop between the parts of a large value. */
+  async redactInTurns(value: unknown, name?: string): Promise<Redacted<unknown>> {
+    const redaction = new ValueRedaction(this);
+    return isLight(value) ? redaction.run(value, name) : inTurns(redaction.steps(value, name));
+  }
+
   /** A redactor for a text that comes in pieces. @param name as for `redactText`. */
   stream(name?: string): TextStream {
     const stream = new StreamRedactor(this.#matcher);
@@ -119,6 +126,49 @@ class ValueRedaction {
   run(value: unknown, name?: string): Redacted<unknown> {
     const redacted = this.#value(value, 0, name);
     return { value: redacted, count: this.#count };
+  }
+
+  *steps(value: unknown, name?: string): Steps<Redacted<unknown>> {
+    const redacted = yield* this.#steps(value, 0, name);
+    return { value: redacted, count: this.#count };
+  }
+
+  *#steps(value: unknown, depth: number, name?: string): Steps<unknown> {
+    if (typeof value === "string" && value.length > LONG_CHARS) return yield* this.#longText(value, name);
+    const isContainer = typeof value === "object" && value !== null;
+    if (!isContainer || depth >= MAX_NESTING_DEPTH || isLight(value)) return this.#value(value, depth, name);
+    const room = new StepRoom();
+    const list = Array.isArray(value) ? [...(value as unknown[])] : undefined;
+    const names = list === undefined ? Object.keys(value) : undefined;
+    const members: [string, unknown][] = [];
+    let changed = false;
+    for (let i = 0; i < (names ?? list ?? []).length; i++) {
+      const own = names?.[i];
+      const part = own === undefined ? list?.[i] : (value as Record<string, unknown>)[own];
+      const { isFull, isHeavy } = room.take(part);
+      if (isFull) yield;
+      const shown = own === undefined ? name : this.#name(own);
+      const redacted = isHeavy
+        ? yield* this.#steps(part, depth + 1, shown)
+        : this.#value(part, depth + 1, shown);
+      changed ||= redacted !== part || (own !== undefined && shown !== own);
+      if (list !== undefined) list[i] = redacted;
+      else members.push([shown as string, redacted]);
+    }
+    if (!changed) return value;
+    return list ?? Object.fromEntries(withDistinctNames(members));
+  }
+
+  *#longText(text: string, name?: string): Steps<string> {
+    const stream = this.#redactor.stream(name);
+    const parts: string[] = [];
+    for (let start = 0; start < text.length; start += LONG_CHARS) {
+      parts.push(stream.push(text.slice(start, start + LONG_CHARS)));
+      yield;
+    }
+    parts.push(stream.end());
+    this.#count += stream.count;
+    return stream.count === 0 ? text : parts.join("");
   }
 
   /** @param name as for `redactValue`. */
@@ -178,6 +228,9 @@ class ValueRedaction {
     return redacted;
   }
 }
+
+/** A longer text is redacted in pieces of this length. */
+const LONG_CHARS = 128 * 1024;
 
 const MAX_CLEAN_NAMES = 10_000;
 

@@ -1,5 +1,5 @@
 import type { Tool } from "../../catalog/tool.ts";
-import { digestOf } from "../../protocol/canonical-json.ts";
+import { digestInTurns, digestOf } from "../../protocol/canonical-json.ts";
 import type { ApprovalState } from "../../protocol/envelope.ts";
 import type { RunEvents } from "../decision-events.ts";
 import {
@@ -262,7 +262,7 @@ export class RunApprovals {
       tool: tool.namespacedName,
       definitionDigest: tool.definitionDigest,
       arguments: args,
-      argumentsDigest: digestOf(args ?? null),
+      argumentsDigest: await digestInTurns(args ?? null),
       isAgain: this.#asked.has(key),
       ...(reason === undefined ? {} : { reason }),
       ...(flow === undefined ? {} : { origins: describeValues(flow) }),

@@ -1,5 +1,5 @@
 import type { Tool } from "../../catalog/tool.ts";
-import type { Identified, RunContext } from "../../protocol/run-context.ts";
+import { type Identified, owns, type RunContext } from "../../protocol/run-context.ts";
 import { decide, type Policy } from "./policy.ts";
 import type { RunHistory } from "./run-history.ts";
 
@@ -81,7 +81,7 @@ export function mayAccess(
   viewer: Viewer,
   access: Access,
 ): boolean {
-  if (access.action !== "audit" && access.of.principal === viewer.principal) return true;
+  if (access.action !== "audit" && owns(viewer, access.of)) return true;
   return authorizer.decideAccess?.(viewer, access).kind === "allow";
 }
 

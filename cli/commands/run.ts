@@ -185,11 +185,10 @@ async function takeAnswered(
   host: Pick<Host, "pendingApprovals">,
   asking: Pick<ProgramRequest, "approver" | "signal">,
 ): Promise<ResumedRun> {
-  const { principal } = LOCAL_USER;
   const approvals = await host.pendingApprovals();
   const pending = await findPending(approvals, beginning, LOCAL_USER.principal);
   if (!pending.isAnswered && !pending.isLive) await askHere(pending, approvals, asking);
-  const taken = await approvals.take(principal, pending.ticket);
+  const taken = await approvals.take(LOCAL_USER, pending.ticket);
   switch (taken.kind) {
     case "taken":
       return taken.resumed;
@@ -203,6 +202,7 @@ async function takeAnswered(
       throw new UsageError(
         `--ticket: this run continues by itself when it has its answer; run \`ptc approvals approve ${pending.ticket}\` instead`,
       );
+    case "of_more_groups":
     case "unknown":
       throw new UsageError("--ticket: this run has continued already, or its ticket has expired");
   }

@@ -1,3 +1,5 @@
+import { inTurns, isLight, StepRoom, type Steps } from "../../base/in-turns.ts";
+
 /**
  * Images and sound are useless as text: their base64 costs a model thousands of tokens and tells it nothing. A short note replaces
  * them in everything that leaves a program. The program itself and the archived results of its calls keep the data.
@@ -77,6 +79,27 @@ export function noteMediaIn(value: unknown): unknown {
   });
   // `fromEntries` defines members, so that one named `__proto__` stays a member.
   return Object.fromEntries(entries);
+}
+
+/** As `noteMediaIn`, with turns of the event loop between the parts of a large value. */
+export async function noteMediaInTurns(value: unknown): Promise<unknown> {
+  return isLight(value) ? noteMediaIn(value) : inTurns(noteSteps(value));
+}
+
+function* noteSteps(value: unknown): Steps<unknown> {
+  if (typeof value !== "object" || value === null || isLight(value)) return noteMediaIn(value);
+  // What a member is may depend on its neighbour, and an object with so few members is no table.
+  if (!Array.isArray(value) && "mimeType" in value) return noteMediaIn(value);
+  const room = new StepRoom();
+  const names = Object.keys(value);
+  const noted: unknown[] = [];
+  for (const name of names) {
+    const part = (value as Record<string, unknown>)[name];
+    const { isFull, isHeavy } = room.take(part);
+    if (isFull) yield;
+    noted.push(isHeavy ? yield* noteSteps(part) : noteMediaIn(part));
+  }
+  return Array.isArray(value) ? noted : Object.fromEntries(names.map((name, i) => [name, noted[i]]));
 }
 
 function mimeTypeOf(base64: string): string | undefined {

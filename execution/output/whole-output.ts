@@ -1,5 +1,6 @@
+import { inTurns, isLight, writeSteps } from "../../base/in-turns.ts";
 import { jsonLine } from "../../base/json.ts";
-import { digestOf } from "../../protocol/canonical-json.ts";
+import { canonicalJson, canonicalJsonInTurns, digestOf, textDigest } from "../../protocol/canonical-json.ts";
 import { headAndTail, splitEnds } from "./head-and-tail.ts";
 
 /** How people read what an archived text or an envelope leaves out. It names no run, so that replays give the same text. */
@@ -94,11 +95,27 @@ export function boundJson(json: string, maxJsonBytes: number): { ends: BoundedJs
   }
 }
 
+/** A large value, as it is written. */
+export interface WrittenValue {
+  json: string;
+  /** As RFC 8785 says. */
+  canonical: string;
+}
+
+/** Writes a large value with turns of the event loop in between; `undefined` for a small one, which is written when that is needed. */
+export async function writeLarge(value: unknown): Promise<WrittenValue | undefined> {
+  if (isLight(value)) return undefined;
+  return { json: await inTurns(writeSteps(value, jsonLine)), canonical: await canonicalJsonInTurns(value) };
+}
+
 /** @param maxJsonBytes bounds the JSON of what is returned. */
-export function boundValue(value: unknown, maxJsonBytes: number): BoundedValue {
-  const json = jsonLine(value);
+export function boundValue(
+  value: unknown,
+  maxJsonBytes: number,
+  { json = jsonLine(value), canonical = canonicalJson(value) }: Partial<WrittenValue> = {},
+): BoundedValue {
   const bytes = Buffer.byteLength(json);
-  const digest = digestOf(value);
+  const digest = textDigest(canonical);
   const note = `the value is too large for the envelope; ${WHERE} of it`;
   for (let most = maxJsonBytes; ; most = Math.floor((most * 9) / 10)) {
     const bounded: BoundedValue = { truncated: true, bytes, digest, ...splitEnds(json, most), note };

@@ -27,7 +27,7 @@ import {
 } from "../../broker/approvals/approvals.ts";
 import type { Access, Owner } from "../../broker/policy/authorizer.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
-import { identityOf, type RunContext } from "../../protocol/run-context.ts";
+import { type Identified, identityOf, owns, type RunContext } from "../../protocol/run-context.ts";
 import { SEALING_KEY_BYTES, type Sealer, SealingError, seal, unseal } from "../../secrets/sealing.ts";
 import { openWaiting, sharedStorage } from "../../storage/storage.ts";
 import type { EnvironmentVariables } from "../../system/environment-variables.ts";
@@ -115,6 +115,8 @@ export type TakenRun =
   | { kind: "elsewhere" }
   /** It still has its sandbox, and continues by itself when its question is answered. */
   | { kind: "live"; pending: PendingApproval }
+  /** It began with groups that whoever asks does not have, so that it is not for them (`owns`). */
+  | { kind: "of_more_groups" }
   | { kind: "unknown" };
 
 /** What was unsealed of rows, by ticket. It counts as long as a row has the same bytes for the same purpose. */
@@ -232,9 +234,16 @@ export class PendingApprovals {
   ) {
     const { isAgain: _, ticket: __, ...asked } = request;
     const { source, name, client } = context;
-    const { principal, ...groups } = identityOf(context);
+    const { principal, groups, boundGroups } = identityOf(context);
     const program = { code: code?.slice(0, MAX_CODE_CHARS), language };
-    const by = { source, ...groups, name, client: client?.name, fileName: fileName.slice(0, MAX_NAME_CHARS) };
+    const by = {
+      source,
+      groups,
+      boundGroups,
+      name,
+      client: client?.name,
+      fileName: fileName.slice(0, MAX_NAME_CHARS),
+    };
     const digest = questionDigest(request);
     const whole = Buffer.from(writeJson({ request: asked, ...by, ...program, digest }));
     const listing: Listing = { request: listedOf(asked), ...by, digest, bytes: whole.length };
@@ -364,10 +373,13 @@ export class PendingApprovals {
     return plainly(() => this.#store.answer(ticket, principal, sealed));
   }
 
-  /** Claims a run whose question was answered, to continue it. */
-  async take(principal: string, ticket: string): Promise<TakenRun> {
+  /** Claims a run of somebody whose question was answered, to continue it. */
+  async take(viewer: Identified, ticket: string): Promise<TakenRun> {
+    const { principal } = viewer;
     const row = await plainly(() => this.#store.row(ticket));
     if (row === undefined || row.principal !== principal) return { kind: "unknown" };
+    const { owner } = await this.#listed(row);
+    if (!owns(viewer, owner)) return { kind: "of_more_groups" };
     const claimed = await plainly(() =>
       this.#store.claim(ticket, principal, this.#owner, (owner) => isDead(owner, this.#self)),
     );
@@ -385,6 +397,7 @@ export class PendingApprovals {
         kind: "taken",
         resumed: {
           run,
+          began: identityOf(owner),
           answered,
           goLive: () => this.#goLive(ticket),
           leave: (isToBeTriedAgain) => this.#leave(ticket, isToBeTriedAgain),

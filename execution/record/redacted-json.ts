@@ -3,7 +3,7 @@
  * event loop runs between them.
  */
 
-import { setImmediate } from "node:timers/promises";
+import { inTurns, STEP_WEIGHT, type Steps, weigh } from "../../base/in-turns.ts";
 import { writeJson } from "../../base/json.ts";
 import { canonicalJson } from "../../protocol/canonical-json.ts";
 import { MAX_NESTING_DEPTH } from "../../protocol/limits.ts";
@@ -18,12 +18,7 @@ export interface RedactedJson {
 /** `canonical`: as RFC 8785 says. `as it is`: members keep their order, on which a program may depend. */
 export type JsonForm = "canonical" | "as it is";
 
-/** The most values that are written in one go. `CHARS_PER_VALUE` characters of text count as one value. */
-const BUDGET = 5_000;
-const CHARS_PER_VALUE = 64;
-const PIECE_CHARS = 256 * 1024;
-/** How long to write before the event loop gets a turn. */
-const SLICE_MS = 20;
+const PIECE_CHARS = 64 * 1024;
 
 /**
  * Redacts a JSON value as `Redactor.redactValue` does, and renders it.
@@ -36,12 +31,7 @@ export async function renderRedactedJson(
   form: JsonForm,
 ): Promise<RedactedJson> {
   const writer = new RedactedWriter(redactor, form);
-  let sliceEndsAt = performance.now() + SLICE_MS;
-  for (const _ of writer.write(value)) {
-    if (performance.now() < sliceEndsAt) continue;
-    await setImmediate();
-    sliceEndsAt = performance.now() + SLICE_MS;
-  }
+  await inTurns(writer.write(value));
   return { json: writer.pieces.join(""), redactions: writer.redactions };
 }
 
@@ -61,8 +51,8 @@ class RedactedWriter {
    *
    * @param name the member's name, if this is its value or an item of its value.
    */
-  *write(value: unknown, depth = 0, name?: string): Generator<void> {
-    if (weigh(value, BUDGET) >= 0) this.pieces.push(this.#render(value, name));
+  *write(value: unknown, depth = 0, name?: string): Steps<void> {
+    if (weigh(value, STEP_WEIGHT) >= 0) this.pieces.push(this.#render(value, name));
     else if (typeof value === "string") yield* this.#writeText(value, name);
     else if (depth >= MAX_NESTING_DEPTH) {
       this.redactions++;
@@ -78,7 +68,7 @@ class RedactedWriter {
     return this.#form === "canonical" ? canonicalJson(redacted) : (writeJson(redacted) ?? "null");
   }
 
-  *#writeText(text: string, name?: string): Generator<void> {
+  *#writeText(text: string, name?: string): Steps<void> {
     const stream = this.#redactor.stream(name);
     let half = "";
     const push = (released: string) => {
@@ -99,16 +89,16 @@ class RedactedWriter {
   }
 
   /** Writes an array. Consecutive small items are written together. */
-  *#writeArray(items: readonly unknown[], depth: number, name?: string): Generator<void> {
+  *#writeArray(items: readonly unknown[], depth: number, name?: string): Steps<void> {
     let start = 0;
-    let room = BUDGET;
+    let room = STEP_WEIGHT;
     const flush = (end: number) => {
       if (end > start)
         this.pieces.push(
           `${start === 0 ? "" : ","}${this.#render(items.slice(start, end), name).slice(1, -1)}`,
         );
       start = end;
-      room = BUDGET;
+      room = STEP_WEIGHT;
     };
     this.pieces.push("[");
     for (const [index, item] of items.entries()) {
@@ -119,18 +109,18 @@ class RedactedWriter {
       }
       flush(index);
       yield;
-      room = weigh(item, BUDGET);
+      room = weigh(item, STEP_WEIGHT);
       if (room >= 0) continue;
       if (index > 0) this.pieces.push(",");
       yield* this.write(item, depth + 1, name);
       start = index + 1;
-      room = BUDGET;
+      room = STEP_WEIGHT;
     }
     flush(items.length);
     this.pieces.push("]");
   }
 
-  *#writeObject(object: object, depth: number): Generator<void> {
+  *#writeObject(object: object, depth: number): Steps<void> {
     const members: [string, unknown][] = [];
     let changed = false;
     for (const [index, name] of Object.keys(object).entries()) {
@@ -140,12 +130,12 @@ class RedactedWriter {
       this.redactions += count;
       changed ||= count > 0;
       members.push([value, member]);
-      if (index % BUDGET === 0) yield;
+      if (index % STEP_WEIGHT === 0) yield;
     }
     const named = changed ? withDistinctNames(members) : members;
     if (this.#form === "canonical") named.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
     this.pieces.push("{");
-    let room = BUDGET;
+    let room = STEP_WEIGHT;
     for (const [index, [name, value]] of named.entries()) {
       this.pieces.push(`${index === 0 ? "" : ","}${JSON.stringify(name)}:`);
       const left = weigh(value, room);
@@ -156,24 +146,8 @@ class RedactedWriter {
       }
       yield;
       yield* this.write(value, depth + 1, name);
-      room = BUDGET;
+      room = STEP_WEIGHT;
     }
     this.pieces.push("}");
   }
-}
-
-/** Subtracts the weight of a value from a budget. The result is negative when the budget does not suffice. */
-function weigh(value: unknown, budget: number): number {
-  if (typeof value === "string") return budget - 1 - value.length / CHARS_PER_VALUE;
-  let left = budget - 1;
-  if (typeof value !== "object" || value === null) return left;
-  if (Array.isArray(value)) {
-    for (let i = 0; i < value.length && left >= 0; i++) left = weigh(value[i], left);
-    return left;
-  }
-  for (const name in value) {
-    left = weigh((value as Record<string, unknown>)[name], left - 1 - name.length / CHARS_PER_VALUE);
-    if (left < 0) break;
-  }
-  return left;
 }

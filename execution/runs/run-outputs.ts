@@ -1,6 +1,7 @@
 import { ArchiveError } from "../../archive/archive-error.ts";
 import type { ArchiveStore } from "../../archive/archive-store.ts";
 import type { Owner, Viewer } from "../../broker/policy/authorizer.ts";
+import { identityOf, owns } from "../../protocol/run-context.ts";
 import { archivedOutput } from "../output/archived-output.ts";
 import { type ExecutedCall, type ExecutedProgram, outputOf } from "../output/executed-run.ts";
 import { joinOutput, type OutputParts } from "../output/whole-output.ts";
@@ -12,7 +13,7 @@ const MAX_HELD_RUNS = 64;
 /** Decides whether somebody reads a run of somebody. */
 type MayRead = (viewer: Viewer, owner: Owner, runId: string) => Promise<boolean>;
 
-const isOwn: MayRead = async (viewer, owner) => viewer.principal === owner.principal;
+const isOwn: MayRead = async (viewer, owner) => owns(viewer, owner);
 
 /** Whole outputs of runs. Recent outputs come from memory, because they may not be in the archive yet; others from the archive. */
 export class RunOutputs {
@@ -41,9 +42,9 @@ export class RunOutputs {
     this.#remember(envelope.run_id, { consoleText: "", stderrText: "", resultJson: wholeResultJson }, owner);
   }
 
-  #remember(runId: string, output: OutputParts, { principal, groups }: Owner): void {
+  #remember(runId: string, output: OutputParts, owner: Owner): void {
     const { text } = joinOutput(output);
-    this.#recent.set(runId, { owner: { principal, ...(groups && { groups }) }, text });
+    this.#recent.set(runId, { owner: identityOf(owner), text });
     this.#chars += text.length;
     for (const [oldestId, { text: oldest }] of this.#recent) {
       if (this.#chars <= MAX_HELD_CHARS && this.#recent.size <= MAX_HELD_RUNS) return;
@@ -63,8 +64,8 @@ export class RunOutputs {
     if (held !== undefined) return (await this.#mayRead(viewer, held.owner, runId)) ? held.text : undefined;
     try {
       const run = await this.#archive().read(runId);
-      const { principal, groups } = run.record;
-      const may = await this.#mayRead(viewer, { principal, ...(groups && { groups }) }, runId);
+      const { principal, groups, bound_groups: boundGroups } = run.record;
+      const may = await this.#mayRead(viewer, identityOf({ principal, groups, boundGroups }), runId);
       return may ? joinOutput(archivedOutput(run)).text : undefined;
     } catch (error) {
       if (error instanceof ArchiveError && error.code === "missing") return undefined;

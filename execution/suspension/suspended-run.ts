@@ -3,6 +3,7 @@ import type { Shown } from "../../broker/flow/conversation.ts";
 import type { TypecheckMode } from "../../languages/language.ts";
 import type { Program } from "../../languages/program.ts";
 import type { ProgramEnvironment, Trace } from "../../protocol/messages.ts";
+import type { Identified } from "../../protocol/run-context.ts";
 import type { RunLimits } from "../output/runner-output.ts";
 import type { KeptCall } from "./kept-calls.ts";
 
@@ -51,6 +52,8 @@ export interface RunKeeper {
 /** A suspended run that continues, because its question was answered. */
 export interface ResumedRun {
   run: SuspendedRun;
+  /** Who began it, with the groups that counted then. */
+  began: Identified;
   /** The answer, and the digest of the only question for which it counts. */
   answered: { digest: string; answer: ApprovalAnswer };
   /**

@@ -1,4 +1,4 @@
-import { countJsonValues, numbersComeBack, parseForeignJson, writeJson } from "../../base/json.ts";
+import { numbersComeBack, parseForeignJson, whyTooLarge, writeJson } from "../../base/json.ts";
 import type { ValueSource } from "../../protocol/claim.ts";
 import { buildFailure, type Failure } from "../../protocol/failure.ts";
 import { ENVELOPE_OVERHEAD_BYTES, MAX_NESTING_DEPTH, MAX_VALUES } from "../../protocol/limits.ts";
@@ -28,8 +28,11 @@ export function serializeResult(
     const message = `the result is ${bytes} bytes of JSON and at most ${room} fit; ${RETURN_LESS}`;
     return { ok: false, error: buildFailure("OutputLimit", message) };
   }
-  if (bytes > 2 * max.values && countJsonValues(json.text) > max.values) {
-    const message = `the result holds more than ${max.values} values; ${RETURN_LESS}`;
+  // A result that goes to a file may be as broad as it is large.
+  const maxMembers = max.values > MAX_VALUES ? max.values : undefined;
+  const why = whyTooLarge(json.text, { maxValues: max.values, maxMembers });
+  if (why !== undefined) {
+    const message = `the result ${why}; ${RETURN_LESS}`;
     return { ok: false, error: buildFailure("OutputLimit", message) };
   }
   return { ok: true, json: json.text, from: "result" };

@@ -247,6 +247,8 @@ export class RunscEngine implements SandboxEngine {
     }
     try {
       await inTime(sandbox.connected, RESTORE_PATIENCE_MS, () => new Error("it did not answer"));
+      // A sandbox does not fail because a note of earlier failures cannot be removed.
+      await this.#snapshots.succeed(parts.key).catch(() => {});
       return sandbox;
     } catch (error) {
       await end(sandbox);

@@ -4,7 +4,7 @@
  *
  *     <snapshots>/<key>/       checkpoint.img, pages.img, pages_meta.img: what runsc wrote
  *     <snapshots>/<key>/snapshot.json  their sizes and digests
- *     <snapshots>/<key>.failed         how often a restore has failed, and why the last one did
+ *     <snapshots>/<key>.failed         how often it has failed in a row, and why the last time
  *
  * A snapshot contains memory of a sandbox, so its folder is private. The key is a digest of everything that the memory depends on:
  * image, runner, limits, wall, runsc, kernel and processor. If one of them changes, the key changes, and the earlier snapshot is no
@@ -28,8 +28,10 @@ const ABOUT = "snapshot.json";
 const LIMITS = { maxBytes: 64 * 1024, maxDepth: 4 };
 /** The number of snapshots that are kept, the most recently used ones. Each is about 20 MB. */
 const MAX_SNAPSHOTS = 8;
-/** After this many failures a snapshot with this key is neither restored nor made again. */
+/** After this many failures in a row a snapshot with this key is neither restored nor made again for a while. */
 const MAX_FAILURES = 3;
+/** How long failures count after the last of them: a machine that was busy once is not busy for good. */
+const FAILURES_COUNT_MS = 60 * 60 * 1000;
 const MAX_REASON_CHARS = 300;
 
 const About = z.strictObject({
@@ -141,9 +143,17 @@ export class Snapshots {
     await this.remove(key);
   }
 
+  /** Forgets the failures of a snapshot that has been restored. */
+  async succeed(key: string): Promise<void> {
+    if (this.failures(key).count > 0) await rm(join(this.#folder, `${key}.failed`), { force: true });
+  }
+
+  /** The failures in a row. Those of more than an hour ago are forgotten. */
   failures(key: string): SnapshotFailures {
     try {
-      return Failures.parse(parseForeignJson(readFileSync(join(this.#folder, `${key}.failed`)), LIMITS));
+      const file = join(this.#folder, `${key}.failed`);
+      if (Date.now() - statSync(file).mtimeMs > FAILURES_COUNT_MS) return { count: 0, reason: "" };
+      return Failures.parse(parseForeignJson(readFileSync(file), LIMITS));
     } catch {
       return { count: 0, reason: "" };
     }

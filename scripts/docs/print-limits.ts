@@ -84,9 +84,9 @@ const SECTIONS: Readonly<Record<string, readonly Limit[]>> = {
       past: "result: `OutputLimit`, use `--out` or `emit`; arguments: the call fails",
     },
     {
-      what: "members of objects in a message to `ptc serve --http`",
-      fixed: ["MAX_HTTP_MEMBERS"],
-      past: "the request is answered with 400",
+      what: "members of one object in these, and in what a server answers",
+      fixed: ["MAX_MEMBERS"],
+      past: "result: `OutputLimit`, use `--out` or `emit`; else the call fails",
     },
     {
       what: "levels of nesting in these",

@@ -10,9 +10,10 @@ import {
   type McpHttpHandler,
   type ServerContext,
 } from "@modelcontextprotocol/server";
-import { ForeignJsonError, isObject, parseForeignJson } from "../../base/json.ts";
+import { ForeignJsonError, isObject } from "../../base/json.ts";
+import { parseForeignJsonInTurns } from "../../base/json-in-turns.ts";
 import type { Caller } from "../../identity/caller.ts";
-import { MAX_HTTP_MEMBERS, MAX_NESTING_DEPTH, MAX_VALUES } from "../../protocol/limits.ts";
+import { MAX_NESTING_DEPTH, MAX_VALUES } from "../../protocol/limits.ts";
 import { identityKey } from "../../protocol/run-context.ts";
 import { type Asker, buildServer, type StateSealer } from "../mcp/mcp-server.ts";
 import type { McpConnection, McpService } from "../mcp/service.ts";
@@ -20,13 +21,8 @@ import { McpSessions } from "./mcp-sessions.ts";
 
 /** The largest body of a request. */
 export const MAX_BODY_BYTES = 8 * 1024 * 1024;
-/** A message of these bounds is parsed in one turn, so that they are no wider than what programs are handed. */
-const MESSAGE_LIMITS = {
-  maxBytes: MAX_BODY_BYTES,
-  maxDepth: MAX_NESTING_DEPTH,
-  maxValues: MAX_VALUES,
-  maxMembers: MAX_HTTP_MEMBERS,
-};
+/** No wider than what programs are handed. */
+const MESSAGE_LIMITS = { maxBytes: MAX_BODY_BYTES, maxDepth: MAX_NESTING_DEPTH, maxValues: MAX_VALUES };
 /** How often a stream that says nothing else shows that it is alive. */
 const KEEP_ALIVE_MS = 15_000;
 
@@ -126,7 +122,7 @@ async function readMessage(
   if (request.method !== "POST") return { request };
   const text = await request.text();
   try {
-    const parsedBody = parseForeignJson(text, MESSAGE_LIMITS);
+    const parsedBody = await parseForeignJsonInTurns(text, MESSAGE_LIMITS);
     if (isTooBroad(parsedBody)) return { request, problem: "has too many members to be one of MCP" };
     return { request, parsedBody };
   } catch (error) {

@@ -20,6 +20,7 @@ import { ArchiveError } from "../../archive/archive-error.ts";
 import type { SharedFacts } from "../../archive/shared-facts.ts";
 import { writeJson } from "../../base/json.ts";
 import type { Caller } from "../../identity/caller.ts";
+import { callerKey } from "../../protocol/run-context.ts";
 import { canShowForm, canShowUrl, claimOf } from "../mcp/elicitation.ts";
 import { type Asker, buildServer, type StateSealer } from "../mcp/mcp-server.ts";
 import type { McpConnection, McpService } from "../mcp/service.ts";
@@ -37,6 +38,8 @@ const RETRY_MS = 1_000;
 
 interface Session {
   readonly principal: string;
+  /** Whose it is alone (`callerKey`). */
+  readonly caller: string;
   readonly transport: SessionTransport;
   readonly connection: McpConnection;
   readonly events: RecentEvents;
@@ -83,7 +86,7 @@ export class McpSessions {
     if (id === null) return this.#begin(request, caller, ended, given);
     const session = this.#byId.get(id) ?? (await this.#open(id, caller));
     if (session === "full") return full();
-    if (session === undefined || session.principal !== caller.context.principal) return notFound();
+    if (session === undefined || session.caller !== callerKey(caller.context)) return notFound();
     if (await this.#hasEnded(session)) {
       void this.#end(id);
       return notFound();
@@ -204,7 +207,7 @@ export class McpSessions {
       shared && new Elsewhere(shared.facts, shared.sealer, name),
     );
     const session: Session = {
-      ...{ principal: context.principal, transport, connection, events },
+      ...{ principal: context.principal, caller: callerKey(context), transport, connection, events },
       ...{ requests: 0, calls: 0, usedAt: performance.now() },
     };
     const instructions = await connection.instructions();
@@ -218,7 +221,7 @@ export class McpSessions {
 
   /** Opens a session that another process gave to this caller; `undefined` where none did. */
   #open(id: string, caller: Caller): Promise<Session | "full" | undefined> {
-    const key = JSON.stringify([caller.context.principal, id]);
+    const key = JSON.stringify([callerKey(caller.context), id]);
     let opening = this.#opening.get(key);
     if (opening === undefined) {
       opening = this.#openSealed(id, caller).finally(() => this.#opening.delete(key));
@@ -291,8 +294,8 @@ export class McpSessions {
 const ENDED = "ended";
 
 /** A sealed session is its caller's. */
-function purposeOf({ principal }: Caller["context"]): string {
-  return `mcp session ${principal}`;
+function purposeOf(context: Caller["context"]): string {
+  return `mcp session ${callerKey(context)}`;
 }
 
 /** What a session has to know of its client, and no more: an id is sent with every request. */

@@ -29,6 +29,7 @@ function resumedWith(calls: readonly KeptCall[]): ResumedRun {
   };
   return {
     run: run as unknown as SuspendedRun,
+    began: { principal: "local" },
     answered: { digest: "another question", answer },
     goLive: async () => undefined,
     leave: async () => {},

@@ -163,8 +163,8 @@ describe("what came of a program", () => {
       failed("[REDACTED]: no \n... (truncated)\n  at [REDACTED]"),
       2,
     ],
-  ])("is shown without its secrets: %s", (_, verdict, shown, redactions) => {
-    const sealed = sealVerdict(facts, verdict, new Redactor([SECRET]), MAX, MAX);
+  ])("is shown without its secrets: %s", async (_, verdict, shown, redactions) => {
+    const sealed = await sealVerdict(facts, verdict, new Redactor([SECRET]), MAX, MAX);
     expect(sealed).toEqual({ verdict: shown, redactions, envelope: sealEnvelope(facts, shown, MAX) });
     expect(sealed.envelope.result.ok).toBe(verdict.ok);
   });
@@ -179,16 +179,16 @@ describe("what came of a program", () => {
       { ok: true, data: `a ${NOTE}`, from: "console" },
     ],
     ["a message", failed(`no ${PNG}`), failed(`no ${NOTE}`)],
-  ])("has a note for each image: %s", (_, verdict, shown) => {
-    expect(sealVerdict(facts, verdict, new Redactor([]), MAX, MAX).verdict).toEqual(shown);
+  ])("has a note for each image: %s", async (_, verdict, shown) => {
+    expect((await sealVerdict(facts, verdict, new Redactor([]), MAX, MAX)).verdict).toEqual(shown);
   });
 
-  it("is not shown at all where it cannot be redacted", () => {
+  it("is not shown at all where it cannot be redacted", async () => {
     const redactor = new Redactor([]);
-    redactor.redactValue = () => {
+    redactor.redactInTurns = async () => {
       throw new Error("planted");
     };
-    const { verdict, redactions, envelope } = sealVerdict(
+    const { verdict, redactions, envelope } = await sealVerdict(
       facts,
       { ok: true, data: SECRET, from: "result" },
       redactor,

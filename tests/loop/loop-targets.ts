@@ -1,5 +1,6 @@
 import { CONSOLE_ROUTES, requestsFor } from "./console-routes.ts";
 import { PARSERS } from "./parsers.ts";
+import { runsOfWorstValues } from "./run-values.ts";
 import { openConsole, openHttp } from "./servers.ts";
 
 export interface LoopTarget {
@@ -49,6 +50,8 @@ export const LOOP_TARGETS: readonly LoopTarget[] = [
       });
     },
   },
+  // A call is written for its server, and some of a value is looked at, in one turn still.
+  { name: "calls and results of programs", operations: runsOfWorstValues, exemptMs: ONE_MESSAGE_MS },
   {
     name: "what is read over HTTP beside MCP",
     operations: async () =>

@@ -15,12 +15,18 @@ import { openConsole, openHttp } from "./servers.ts";
 
 const TIMEOUT_MS = 300_000;
 
+/**
+ * How far above its bound a turn is here before the test fails. The clock of a thread goes in steps of up to 4 ms, and no machine is
+ * measured to the last tenth; what is wrong with a parser makes it slower by the length of the input, not by a half.
+ */
+const MARGIN = 2;
+
 async function worstOf(target: LoopTarget): Promise<string[]> {
   const worse: string[] = [];
   for (const { what, work } of await target.operations()) {
     const boundMs = target.exemptMs ?? MAX_HELD_MS;
     const heldMs = await leastHeldBy(work, { boundMs });
-    if (heldMs > boundMs) worse.push(`${what}: ${Math.round(heldMs)} ms`);
+    if (heldMs > MARGIN * boundMs) worse.push(`${what}: ${Math.round(heldMs)} ms`);
   }
   return worse;
 }

@@ -188,7 +188,7 @@ test("a person sees what is to be approved, and a run that waited is redacted as
   if (pending === undefined) throw new Error("nothing waits");
   expect(pending.request.arguments).toEqual({ text: "carol@example.com" });
   await approvals.answer("local", pending, { decision: "once", by: "a person", how: "here" });
-  const taken = await host.suspended.take("local", ticket);
+  const taken = await host.suspended.take({ principal: "local" }, ticket);
   if (taken.kind !== "taken") throw new Error(taken.kind);
   const ended = await host.run({
     program: taken.resumed.run.program,

@@ -59,7 +59,7 @@ async function answered(rules: string, approver: unknown, groups: object = {}) {
   expect((await host.answerSlack(request)).status).toBe(200);
   await expect.poll(() => replied.mock.calls.length).toBe(1);
   if (!(await approvals.look(ticket))?.isAnswered) return undefined;
-  const taken = await host.suspended.take("local", ticket);
+  const taken = await host.suspended.take({ principal: "local" }, ticket);
   if (taken.kind !== "taken") throw new Error(taken.kind);
   const { recorded } = await host.run({
     ...{ program: taken.resumed.run.program, context: { principal: "local", source: "serve" } },

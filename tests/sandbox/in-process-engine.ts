@@ -73,7 +73,7 @@ export class InProcessEngine implements SandboxEngine {
       inside.destroy();
     };
     inside.on("close", () => end(1));
-    this.#runIn(request.runner, inside, output);
+    this.runIn(request.runner, inside, output);
     return {
       id,
       connected: Promise.resolve(outside),
@@ -88,7 +88,7 @@ export class InProcessEngine implements SandboxEngine {
     };
   }
 
-  #runIn(runner: SandboxRequest["runner"], inside: Duplex, output: SandboxOutput): void {
+  protected runIn(runner: SandboxRequest["runner"], inside: Duplex, output: SandboxOutput): void {
     const decoder = new FrameDecoder(MAX_BYTES);
     const send = (message: object) => inside.write(encodeFrame(message, MAX_BYTES));
     const open = new Map<number, (message: Extract<HostMessage, { type: "reply" }>) => void>();

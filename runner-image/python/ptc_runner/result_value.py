@@ -12,7 +12,7 @@ from uuid import UUID
 
 from ptc_runner.console import cut_to_bytes
 from ptc_runner.failure import Failure, make_failure
-from ptc_runner.limits import ENVELOPE_OVERHEAD_BYTES, MAX_NESTING_DEPTH, MAX_VALUES, TRUNCATION_MARK
+from ptc_runner.limits import ENVELOPE_OVERHEAD_BYTES, MAX_MEMBERS, MAX_NESTING_DEPTH, MAX_VALUES, TRUNCATION_MARK
 
 _dumps = json.dumps
 _loads = json.loads
@@ -25,6 +25,10 @@ class UnsendableError(TypeError):
     """JSON cannot carry a value. The message names the value and says what to do."""
 
 
+class TooLargeError(UnsendableError):
+    """A value is larger than its reader takes."""
+
+
 def to_json(value: object, name: str = "result", max_values: int = MAX_VALUES) -> str:
     """The JSON text of a value. Raises UnsendableError, in terms of `name`."""
     try:
@@ -35,8 +39,13 @@ def to_json(value: object, name: str = "result", max_values: int = MAX_VALUES) -
         nested = text.count("[") + text.count("{") > MAX_NESTING_DEPTH
         if nested or _LONG_NUMBER.search(text) is not None:
             _Reader(name).read(value, name, 0)
-    if len(text) > 2 * max_values and _count_values(text) > max_values:
-        raise UnsendableError(f"{name} holds more than {max_values} values")
+    if len(text) > min(2 * max_values, 5 * MAX_MEMBERS):
+        values, members = _count_values(text)
+        if values > max_values:
+            raise TooLargeError(f"{name} holds more than {max_values} values")
+        # A result that goes to a file may be as broad as it is large.
+        if members > MAX_MEMBERS and max_values <= MAX_VALUES:
+            raise TooLargeError(f"{name} has an object with more than {MAX_MEMBERS} members")
     return text
 
 
@@ -150,9 +159,9 @@ def serialize_result(value: object, max_output_bytes: int, max_values: int = MAX
     """The JSON of the program's result, or why there is none."""
     try:
         text = to_json(value, max_values=max_values)
+    except TooLargeError as error:
+        return make_failure("OutputLimit", f"the {error}; {_RETURN_LESS}")
     except UnsendableError as error:
-        if "values" in str(error):
-            return make_failure("OutputLimit", f"the {error}; {_RETURN_LESS}")
         return make_failure("ResultNotSerializable", str(error))
     room = max_output_bytes - ENVELOPE_OVERHEAD_BYTES
     if len(text) > room:
@@ -240,17 +249,21 @@ def _cut_to_json(text: str, room: int) -> str:
     return json_of(f"{cut_to_bytes(data, fits)}\n{TRUNCATION_MARK}")
 
 
-def _count_values(text: str) -> int:
-    def count(value: object) -> int:
+def _count_values(text: str) -> tuple[int, int]:
+    """The values in a JSON text, and the most members of one of its objects."""
+
+    def count(value: object) -> tuple[int, int]:
         total = 0
+        most = 0
         waiting: list[object] = [value]
         while waiting:
             each = waiting.pop()
             total += 1
             if isinstance(each, dict):
+                most = max(most, len(cast("dict[str, object]", each)))
                 waiting.extend(cast("dict[str, object]", each).values())
             elif isinstance(each, list):
                 waiting.extend(cast("list[object]", each))
-        return total
+        return total, most
 
     return count(_loads(text))

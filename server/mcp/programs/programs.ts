@@ -20,7 +20,7 @@ import {
   ProgramPlaces,
 } from "./program-places.ts";
 import { buildRefusalReply } from "./program-reply.ts";
-import { OVER, takeAnswered, WaitingRuns } from "./waiting-runs.ts";
+import { OF_MORE_GROUPS, OVER, takeAnswered, WaitingRuns } from "./waiting-runs.ts";
 
 export interface ProgramsOptions {
   runner: Pick<ProgramRunner, "suspended">;
@@ -144,8 +144,8 @@ export class Programs {
    * suspended run. A ticket can be used once. Without a response, the person is asked again.
    */
   async resume(ticket: string, response: unknown, request: ClientRequest): Promise<Resumption> {
-    const { principal } = request.connection.context;
-    const waiting = await this.#waiting.take(ticket, principal);
+    const waiting = await this.#waiting.take(ticket, request.connection.context);
+    if (waiting === "of_more_groups") return { kind: "reply", reply: errorReply(OF_MORE_GROUPS) };
     if (waiting === undefined) return this.#resumeSuspended(ticket, response, request);
     const { run, question } = waiting;
     if (question.kind === "approval" && request.mayApprove === false && response !== undefined) {

@@ -6,7 +6,7 @@ import { type ApprovalAnswer, LATER } from "../../../broker/approvals/approvals.
 import type { PendingApproval, TakenRun } from "../../../execution/pending/pending-approvals.ts";
 import { PendingError } from "../../../execution/pending/tickets.ts";
 import type { SuspendedPrograms } from "../../../execution/run-request.ts";
-import { wayOf } from "../../../protocol/run-context.ts";
+import { type Identified, owns, wayOf } from "../../../protocol/run-context.ts";
 import { parseApprovalAnswer, type Question } from "../elicitation.ts";
 import { renderTicket } from "../tools/own-tools.ts";
 import { errorReply, type ToolReply, textReply } from "../tools/reply.ts";
@@ -77,13 +77,18 @@ export class WaitingRuns {
     await this.#leaving.get(ticket);
   }
 
-  /** Removes and returns this principal's run with this ticket; `undefined` when none waits in this process now. */
-  async take(ticket: string, principal: string): Promise<WaitingRun | undefined> {
+  /**
+   * Removes and returns somebody's run with this ticket; `undefined` when none waits in this process now, and `of_more_groups` for one
+   * that is not for them because of its groups.
+   */
+  async take(ticket: string, viewer: Identified): Promise<WaitingRun | "of_more_groups" | undefined> {
     const waiting = this.#byTicket.get(ticket) ?? this.#wentOn.get(ticket);
-    if (waiting === undefined || waiting.run.connection.context.principal !== principal) {
+    const owner = waiting?.run.request.context;
+    if (waiting === undefined || owner?.principal !== viewer.principal) {
       await this.#leaving.get(ticket);
       return undefined;
     }
+    if (!owns(viewer, owner)) return "of_more_groups";
     this.#remove(ticket);
     this.#wentOn.delete(ticket);
     // This client is asked any further question of the run.
@@ -185,6 +190,10 @@ const POLL_MS = 500;
 
 export const OVER = "the program that asked is over; `ptc runs list` has what it did, before it is run again";
 
+/** What a token reads that names a run which had more groups. */
+export const OF_MORE_GROUPS =
+  "this program began with groups that this token does not have: continue it with the login, or the token, that began it";
+
 /** A run that can continue, a question for the client, or the reply to the client instead. */
 type Continued =
   | Extract<TakenRun, { kind: "taken" }>
@@ -212,11 +221,11 @@ export async function takeAnswered(
   { ticket, response, offered, answerAt }: TicketedAnswer,
   request: ClientRequest,
 ): Promise<Continued> {
-  const { principal } = request.connection.context;
+  const { context } = request.connection;
+  const { principal } = context;
   try {
-    let taken = await suspended.take(principal, ticket);
-    const others =
-      taken.kind === "unknown" ? await suspended.ofAnother?.(request.connection.context, ticket) : undefined;
+    let taken = await suspended.take(context, ticket);
+    const others = taken.kind === "unknown" ? await suspended.ofAnother?.(context, ticket) : undefined;
     if (others !== undefined) return answerForAnother(suspended, others, response, request);
     if (taken.kind === "unanswered") {
       const { pending } = taken;
@@ -230,7 +239,7 @@ export async function takeAnswered(
       else if (request.canAsk && request.ask === undefined)
         return { kind: "question", question: questionOf(pending) };
       else await waitForAnswer(suspended, principal, pending, request);
-      taken = await suspended.take(principal, ticket);
+      taken = await suspended.take(context, ticket);
     }
     switch (taken.kind) {
       case "taken":
@@ -241,6 +250,8 @@ export async function takeAnswered(
         return reply(describeLive(taken.pending, answerAt));
       case "elsewhere":
         return reply("this program continues in another process; see `ptc runs list`");
+      case "of_more_groups":
+        return reply(OF_MORE_GROUPS);
       case "unknown":
         return reply(OVER);
     }

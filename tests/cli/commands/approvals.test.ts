@@ -51,7 +51,7 @@ async function setUp(settings: object = {}) {
     });
   const ptc = (...args: string[]) => command(["approvals", ...args]);
   const taken = async (ticket: string, principal = "local") => {
-    const run = await (await host.pendingApprovals()).take(principal, ticket);
+    const run = await (await host.pendingApprovals()).take({ principal }, ticket);
     return run.kind === "taken" ? run.resumed.answered.answer : run.kind;
   };
   return { project, env, host, ptc, run, taken };
@@ -166,8 +166,8 @@ describe(`where approvals have to be typed at a terminal${WITHOUT_PYTHON}`, () =
       { directory, approvals: { ...approvals, require: "terminal" }, storage },
       parts.env,
     );
-    const taken = await strict.take("local", ticket);
-    const granted = await strict.take("local", other);
+    const taken = await strict.take({ principal: "local" }, ticket);
+    const granted = await strict.take({ principal: "local" }, other);
     expect(granted.kind === "taken" && granted.resumed.run.approvals.grants).toEqual([
       { ...grant, proof: { way: "terminal" } },
     ]);

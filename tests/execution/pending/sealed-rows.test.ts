@@ -96,7 +96,7 @@ describe.each([
     const taken: string[] = [];
     for (const principal of ["ada", "eve"])
       for (const ticket of [ADAS, EVES]) {
-        const run = await approvals.take(principal, ticket).catch((error: unknown) => {
+        const run = await approvals.take({ principal }, ticket).catch((error: unknown) => {
           expect(error).toBeInstanceOf(PendingError);
           expect((error as Error).message).toMatch(/sealed with another key, or changed since/);
           return undefined;
@@ -115,12 +115,12 @@ describe.each([
   it.skipIf(without !== "")("are shown to nobody whom they were moved to, nor answered by them", async () => {
     const { approvals, edit } = await waiting();
     await edit("UPDATE pending SET principal = ? WHERE ticket = ?", "eve", ADAS);
-    await expect(approvals.take("eve", ADAS)).rejects.toThrow(PendingError);
+    await expect(approvals.take({ principal: "eve" }, ADAS)).rejects.toThrow(PendingError);
     await expect(approvals.get(ADAS, "eve")).rejects.toThrow(PendingError);
     await expect(approvals.find("eve", ADAS.slice(0, 4))).rejects.toThrow(PendingError);
     await expect(approvals.list("eve")).rejects.toThrow(PendingError);
     await edit("UPDATE pending SET principal = ? WHERE ticket = ?", "ada", ADAS);
-    expect(await approvals.take("ada", ADAS)).toMatchObject({ kind: "taken" });
+    expect(await approvals.take({ principal: "ada" }, ADAS)).toMatchObject({ kind: "taken" });
   });
 
   it.skipIf(without !== "")("are left out with one line where an earlier version kept them", async () => {

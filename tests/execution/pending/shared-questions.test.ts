@@ -96,7 +96,7 @@ describe("a question that a run waits for", () => {
     });
     expect(readFileSync(file, "latin1")).not.toContain("users");
     expect(await elsewhere.find("somebody else", pending.ticket)).toEqual([]);
-    expect(await elsewhere.take("local", pending.ticket)).toMatchObject({ kind: "live" });
+    expect(await elsewhere.take({ principal: "local" }, pending.ticket)).toMatchObject({ kind: "live" });
     expect(await elsewhere.answer("local", pending, YES)).toBe(true);
     expect(await elsewhere.answer("local", pending, { decision: "denied", by: "too late" })).toBe(false);
     expect(await answer).toEqual(YES);

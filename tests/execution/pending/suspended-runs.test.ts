@@ -72,7 +72,7 @@ async function answer(host: Host, ticket: string, given: ApprovalAnswer = YES): 
 }
 
 async function goOn(host: Host, ticket: string): Promise<ExecutedProgram> {
-  const taken = await host.suspended.take("local", ticket);
+  const taken = await host.suspended.take({ principal: "local" }, ticket);
   if (taken.kind !== "taken") throw new Error(`the run is ${taken.kind}`);
   const executed = await host.run({ ...options(), ...taken, program: taken.resumed.run.program });
   await executed.recorded;
@@ -186,7 +186,7 @@ describe("a suspended run", () => {
     const { envelope } = await goOn(other, ticket);
     expect(envelope.result).toMatchObject({ ok: false, error: { type: "ReplayDiverged" } });
     expect(project.calls()).toEqual(["read"]);
-    expect(await other.suspended.take("local", ticket)).toEqual({ kind: "unknown" });
+    expect(await other.suspended.take({ principal: "local" }, ticket)).toEqual({ kind: "unknown" });
   });
 
   it("that ends before it has made its calls again has diverged too", async () => {
@@ -281,21 +281,58 @@ describe("a suspended run", () => {
   it("goes on in one process only", async () => {
     const host = await newProject().open(sequence);
     const { ticket } = await suspend(host);
-    expect(await host.suspended.take("local", ticket)).toMatchObject({ kind: "unanswered" });
-    expect(await host.suspended.take("somebody else", ticket)).toEqual({ kind: "unknown" });
+    expect(await host.suspended.take({ principal: "local" }, ticket)).toMatchObject({ kind: "unanswered" });
+    expect(await host.suspended.take({ principal: "somebody else" }, ticket)).toEqual({ kind: "unknown" });
     await answer(host, ticket);
-    const taken = await host.suspended.take("local", ticket);
-    expect(await host.suspended.take("local", ticket)).toEqual({ kind: "elsewhere" });
+    const taken = await host.suspended.take({ principal: "local" }, ticket);
+    expect(await host.suspended.take({ principal: "local" }, ticket)).toEqual({ kind: "elsewhere" });
     if (taken.kind === "taken") await taken.resumed.leave(true);
-    expect(await host.suspended.take("local", ticket)).toMatchObject({ kind: "taken" });
+    expect(await host.suspended.take({ principal: "local" }, ticket)).toMatchObject({ kind: "taken" });
   });
+
+  const EVE = "https://login.example.com#eve";
+  const [LOGIN, WIDE, NARROW] = [
+    { principal: EVE, groups: ["staff", "finance"] },
+    { principal: EVE, groups: ["finance"], withOwnToken: true },
+    { principal: EVE, boundGroups: ["staff", "finance"], withOwnToken: true },
+  ] as const;
+  it.each([
+    ["a login", LOGIN, "its token without groups", NARROW, "of_more_groups"],
+    ["a wide token", WIDE, "a narrow one", NARROW, "of_more_groups"],
+    ["a narrow token", NARROW, "a wide one", WIDE, undefined],
+    ["a narrow token", NARROW, "its login", LOGIN, undefined],
+    ["a wide token", WIDE, "its login", LOGIN, ["finance"]],
+  ] as const)(
+    "begun with $0 goes on for $2 with no more than both have",
+    async (_, began, __, by, groups) => {
+      const host = await newProject().open(sequence);
+      const request = { ...options(), suspends: true, program: PROGRAM };
+      const begun = await host.run({ ...request, context: { ...began, source: "serve" } });
+      await begun.recorded;
+      const approvals = await host.pendingApprovals();
+      const [pending] = await approvals.find(EVE, begun.suspended?.ticket ?? "");
+      if (pending === undefined) throw new Error("nothing waits");
+      await approvals.answer(EVE, pending, YES);
+      const taken = await host.suspended.take(by, pending.ticket);
+      if (groups === "of_more_groups") return expect(taken).toEqual({ kind: groups });
+      if (taken.kind !== "taken") throw new Error(taken.kind);
+      const { program } = taken.resumed.run;
+      const context = { ...by, source: "serve" } as const;
+      const executed = await host.run({ ...options(YES), ...taken, context, program });
+      await executed.recorded;
+      const { record } = await host.archive.read(executed.envelope.run_id);
+      expect([record.groups, executed.envelope.result]).toMatchObject([groups, { ok: true }]);
+      const isBound = (group: string) => !(groups as readonly string[] | undefined)?.includes(group);
+      expect([...(record.bound_groups ?? [])].sort()).toEqual(["finance", "staff"].filter(isBound));
+    },
+  );
 
   it("can be tried again when it was cancelled before it called anything", async () => {
     const project = newProject();
     const host = await project.open(sequence);
     const { ticket } = await suspend(host);
     await answer(host, ticket);
-    const taken = await host.suspended.take("local", ticket);
+    const taken = await host.suspended.take({ principal: "local" }, ticket);
     if (taken.kind !== "taken") throw new Error(taken.kind);
     const { envelope } = await host.run({
       ...{ ...options(), ...taken, program: taken.resumed.run.program },
@@ -319,7 +356,9 @@ describe("a suspended run", () => {
     await answer(host, ticket);
     const key = readFileSync(project.key);
     writeFileSync(project.key, Buffer.alloc(32));
-    await expect(host.suspended.take("local", ticket)).rejects.toThrow("sealed with another key");
+    await expect(host.suspended.take({ principal: "local" }, ticket)).rejects.toThrow(
+      "sealed with another key",
+    );
     writeFileSync(project.key, key);
     await goOn(host, ticket);
     expect(project.calls()).toEqual([SECRET, SECRET]);

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { atOnce } from "../../../base/in-turns.ts";
 import {
   countJsonValues,
   ForeignJsonError,
@@ -8,6 +9,7 @@ import {
   parseWrittenJson,
   writeJson,
 } from "../../../base/json.ts";
+import { parseSteps } from "../../../base/json-in-turns.ts";
 import { canonicalJson } from "../../../protocol/canonical-json.ts";
 import { fuzzTarget } from "../fuzz-target.ts";
 import { hostileJson } from "../hostile/hostile-json.ts";
@@ -62,7 +64,7 @@ export const target = fuzzTarget({
   iterations: 1_330,
   samples: 600,
   generate: (random) => hostileJson(random, { broken: 0.01 }),
-  check(input) {
+  check(input, random) {
     const text = input.toString("utf8");
     const isUtf8 = Buffer.from(text).equals(input);
     const oracle = describe(text);
@@ -79,11 +81,16 @@ export const target = fuzzTarget({
       non_finite: oracle.isJson && oracle.infinite,
       duplicate_key: oracle.isJson && oracle.duplicates,
     };
+    const inSteps = read(input, (bytes) => atOnce(parseSteps(bytes, LIMITS, random.below(20))));
+    assert.equal(inSteps[0] === undefined, fault === undefined, "what is refused is refused in steps");
     if (fault !== undefined) {
+      // What is no JSON may have another fault before the place where that shows.
+      assert.ok(!oracle.isJson || faults[inSteps[0] as JsonFault], `it is not ${inSteps[0]}`);
       assert.ok(faults[fault], `it is not ${fault}`);
       return;
     }
     assert.ok(oracle.isJson && isUtf8, "it is not JSON in UTF-8");
+    assert.deepEqual(inSteps, [undefined, value], "all that is read is read alike in steps");
     assert.ok(
       !oracle.infinite && !oracle.duplicates && oracle.depth <= LIMITS.maxDepth,
       "it should be refused",
@@ -103,9 +110,12 @@ export const target = fuzzTarget({
   },
 });
 
-function read(json: Buffer | string): [fault: JsonFault | undefined, value: unknown] {
+function read(
+  json: Buffer | string,
+  parse: (json: Buffer | string) => unknown = (each) => parseForeignJson(each, LIMITS),
+): [fault: JsonFault | undefined, value: unknown] {
   try {
-    return [undefined, parseForeignJson(json, LIMITS)];
+    return [undefined, parse(json)];
   } catch (error) {
     if (!(error instanceof ForeignJsonError)) throw error;
     assert.match(error.message, /^.{1,500}$/u, "a message is one short line");

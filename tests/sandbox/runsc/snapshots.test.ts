@@ -96,6 +96,19 @@ test("one that fails to be restored is removed, made again, and given up after t
   expect(await snapshots.find(key)).toBeUndefined();
 });
 
+test("one that was given up may be made again after an hour, and failures before a success do not count", async () => {
+  const { folder, snapshots, key } = await withOne();
+  for (const count of [1, 2, 3]) await snapshots.fail(key, `busy ${count}`);
+  expect(snapshots.mayMake(key)).toBe(false);
+  const past = new Date(Date.now() - 61 * 60 * 1000);
+  utimesSync(join(folder, `${key}.failed`), past, past);
+  expect(snapshots.mayMake(key)).toBe(true);
+  await snapshots.fail(key, "busy again");
+  expect(snapshots.failures(key)).toEqual({ count: 1, reason: "busy again" });
+  await snapshots.succeed(key);
+  expect(snapshots.failures(key)).toEqual({ count: 0, reason: "" });
+});
+
 test("of many, those that were used last are kept, and what a killed process left is removed after a day", async () => {
   const { folder, snapshots } = await withOne("0");
   mkdirSync(join(folder, ".abandoned"));

@@ -4,18 +4,25 @@ import { LATER } from "../../../broker/approvals/approvals.ts";
 import type { SuspendedPrograms } from "../../../execution/run-request.ts";
 import { RunOutputs } from "../../../execution/runs/run-outputs.ts";
 import type { Authenticator, Caller } from "../../../identity/caller.ts";
+import { renderTicket } from "../../../server/mcp/tools/own-tools.ts";
 import { executed, REQUEST, serviceOf } from "../mcp/served.ts";
 import { ALL_SCOPES, answerOf, modern, post, serveHttpHere } from "./served-http.ts";
 
 const ISSUER = "https://login.example.com";
+const TICKET = "0123456789abcdef";
 const SECRET = "what the program of ada gave out";
 
-/** Lets in whoever says a name as a token; `NAME+run` has the scope to run programs alone. */
+/**
+ * Lets in whoever says a name as a token; `NAME+run` has the scope to run programs alone, and `NAME+narrow` is a token that the person
+ * made without the group that they have.
+ */
 const byName: Authenticator = {
   authenticate: async (authorization = ""): Promise<Caller> => {
     const [name = "", only] = authorization.replace("Bearer ", "").split("+");
-    const scopes = only === undefined ? ALL_SCOPES : new Set(["ptc:run"] as const);
-    return { context: { principal: `${ISSUER}#${name}`, source: "serve" }, scopes };
+    const scopes = only !== "run" ? ALL_SCOPES : new Set(["ptc:run"] as const);
+    const groups = ["finance"];
+    const has = only === "narrow" ? { boundGroups: groups, withOwnToken: true as const } : { groups };
+    return { context: { principal: `${ISSUER}#${name}`, source: "serve", ...has }, scopes };
   },
   resourceMetadata: {},
   requestedScopes: [],
@@ -37,7 +44,7 @@ async function serveBoth() {
     async ({ code }, { context, approver, signal }) => {
       const run_id = `run-${++runs}`;
       if (code === "ask") {
-        const answer = await approver.ask({ ...REQUEST, runId: run_id, ticket: "t1" }, signal);
+        const answer = await approver.ask({ ...REQUEST, runId: run_id, ticket: TICKET }, signal);
         decided.push(`${context.principal} ${answer.decision}`);
       }
       const ran = executed({ data: 1 }, { consoleText: SECRET });
@@ -88,8 +95,8 @@ const ASKED: [string, Asks, Asks][] = [
   ],
   [
     "a run that waits for an approval, by its ticket",
-    (url) => post(url, tool("execute_program", { ticket: "t1" }), as("eve")),
-    (url) => post(url, tool("execute_program", { ticket: "t9" }), as("eve")),
+    (url) => post(url, tool("execute_program", { code: renderTicket(TICKET) }), as("eve")),
+    (url) => post(url, tool("execute_program", { code: renderTicket("9".repeat(16)) }), as("eve")),
   ],
 ];
 
@@ -122,17 +129,49 @@ describe("nobody gets at what is another's", () => {
   });
 });
 
+describe("a token that somebody made with fewer groups than they have", () => {
+  test("gets nothing of what the person's own login has started", async () => {
+    const { url, decided } = await serveBoth();
+    await (await post(url, tool("execute_program", { code: "1" }), as("ada"))).text();
+    const state = await ask(url, "ada");
+    const output = tool("read_output", { run: "run-1" });
+    expect(await (await post(url, output, as("ada+narrow"))).text()).not.toContain(SECRET);
+    expect(await (await post(url, output, as("ada"))).text()).toContain(SECRET);
+    for (const [message, said] of [
+      [tool("execute_program", { code: renderTicket(TICKET) }), "groups that this token does not have"],
+      [answering(state), "groups that this token does not have"],
+    ] as const)
+      expect(await (await post(url, message, as("ada+narrow"))).text()).toContain(said);
+    expect(decided).toEqual([]);
+  });
+
+  test("has sessions of its own, and neither uses the other's", async () => {
+    const { url } = await serveBoth();
+    const list = { jsonrpc: "2.0", id: 1, method: "tools/list", params: {} };
+    for (const [own, other] of [
+      ["ada", "ada+narrow"],
+      ["ada+narrow", "ada"],
+    ] as const) {
+      const session = { "Mcp-Session-Id": await beginSession(url, own), ...OLD };
+      const statuses = [own, other].map(
+        async (who) => (await post(url, list, { ...session, ...as(who) })).status,
+      );
+      expect(await Promise.all(statuses)).toEqual([200, 404]);
+    }
+  });
+});
+
 describe("the state of a request that waits for an answer", () => {
   test("comes back with the same request of the same person alone", async () => {
     const { url, decided } = await serveBoth();
     const state = await ask(url, "ada");
-    expect(Buffer.from(state, "base64url").toString("latin1")).not.toContain("t1");
+    expect(Buffer.from(state, "base64url").toString("latin1")).not.toContain(TICKET);
     const refused = { error: { code: -32_602, message: expect.stringContaining("requestState") } };
     for (const [who, message] of [
       ["eve", answering(state)],
       ["ada", answering(state, tool("execute_program", { code: "another" }))],
       ["ada", answering(`${state.slice(0, -2)}AA`)],
-      ["ada", answering("t1")],
+      ["ada", answering(TICKET)],
       ["ada", answering("x".repeat(5_000))],
     ] as const)
       expect(await answerOf(await post(url, message, as(who)))).toMatchObject(refused);
@@ -165,7 +204,7 @@ test("a program of a token without the scope to approve asks nobody at its clien
 test("an answer reaches the process that holds the key, whichever has asked", async () => {
   const kept: string[] = [];
   const suspended: SuspendedPrograms = {
-    take: async (principal, ticket) => {
+    take: async ({ principal }, ticket) => {
       kept.push(`${principal} ${ticket}`);
       return { kind: "unknown" };
     },
@@ -177,5 +216,5 @@ test("an answer reaches the process that holds the key, whichever has asked", as
   const other = serviceOf(async () => executed({ data: 1 }), { suspended });
   const { url: second } = await serveHttpHere(other, { authenticator: byName });
   await (await post(second, answering(state), as("ada"))).text();
-  expect(kept).toEqual([`${ISSUER}#ada t1`]);
+  expect(kept).toEqual([`${ISSUER}#ada ${TICKET}`]);
 });

@@ -16,14 +16,15 @@ const ISSUER = "https://login.example.com";
 const SECRET = "what the program of ada gave out";
 const EVERYTHING = "permit (principal, action, resource);\n";
 
-/** Lets in whoever says a name as a token, with groups after slashes: `NAME/GROUP`. `NAME+run` may run programs alone. */
+/** Lets in whoever says a name as a token, with groups after slashes: `NAME/GROUP`. `NAME+run` may run programs alone; `NAME+own` is a token that they made for themself. */
 const byName: Authenticator = {
   authenticate: async (authorization = ""): Promise<Caller> => {
     const [who = "", only] = authorization.replace("Bearer ", "").split("+");
     const [name = "", ...groups] = who.split("/");
-    const scopes = only === undefined ? ALL_SCOPES : new Set(["ptc:run"] as const);
+    const scopes = only !== "run" ? ALL_SCOPES : new Set(["ptc:run"] as const);
     const login = { name: `Name of ${name}`, ...(groups.length === 0 ? {} : { groups }) };
-    return { context: { principal: `${ISSUER}#${name}`, source: "serve", ...login }, scopes };
+    const own = only === "own" && { withOwnToken: true as const };
+    return { context: { principal: `${ISSUER}#${name}`, source: "serve", ...login, ...own }, scopes };
   },
   resourceMetadata: {},
   requestedScopes: [],
@@ -175,6 +176,20 @@ describe("what is another's", () => {
       const text = await (await door({ url, run, ticket }, ADA)).text();
       expect([needs, name, text]).toEqual([needs, name, expect.stringMatching(behind)]);
     }
+  });
+
+  test.for([
+    ["with the run's group", `${ADA}+own`, true],
+    ["with more groups", `${ADA}/more+own`, true],
+    ["without it", "ada+own", false],
+    ["with another group", "ada/leads+own", false],
+  ] as const)("is one's own for a token that one made %s: %s, %s", async ([, who, isOwn]) => {
+    const { url, run, ticket } = await serveWith("");
+    const opened: string[] = [];
+    const doors = DOORS.filter(([permission]) => permission !== "audit");
+    for (const [, name, door, behind] of doors)
+      if (behind.test(await (await door({ url, run, ticket }, who)).text())) opened.push(name);
+    expect(opened).toEqual(isOwn ? doors.map(([, name]) => name) : []);
   });
 });
 

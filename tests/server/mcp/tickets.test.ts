@@ -31,8 +31,8 @@ function programs(tools: string[], maxPrograms = 1) {
     return executed({ data: answers });
   };
   const suspended: NonNullable<ProgramRunner["suspended"]> = {
-    async take(principal, ticket) {
-      const taken = await open().take(principal, ticket);
+    async take(viewer, ticket) {
+      const taken = await open().take(viewer, ticket);
       if (taken.kind === "taken") throw new Error("nothing is suspended here");
       return taken;
     },
@@ -150,8 +150,8 @@ it("a ticket of a run that waits elsewhere just now is told how it is answered",
   });
   const other = serve(async () => executed({ data: 1 }), {
     suspended: {
-      take: async (principal) => {
-        const taken = await open().take(principal, ticket ?? "");
+      take: async (viewer) => {
+        const taken = await open().take(viewer, ticket ?? "");
         if (taken.kind === "taken") throw new Error("nothing is suspended here");
         return taken;
       },
