@@ -105,6 +105,8 @@ const runFacts = {
   input_digest: Digest,
   bundle_digest: z.nullable(Digest),
   sandbox_image: z.nullable(Digest),
+  /** The engine, if it isolates programs less than a kernel of their own does. */
+  sandbox_engine: z.optional(z.literal("wasm")),
   /** Definitions of the tools that it called. */
   tools: list(z.strictObject({ tool: text(512), digest: Digest })),
   versions: z.strictObject({

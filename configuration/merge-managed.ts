@@ -1,6 +1,7 @@
 import { matchesUrl } from "../broker/policy/value-lists.ts";
 import { matchesPattern } from "../protocol/tool-names.ts";
 import type { Configuration, ServerConfiguration } from "./configuration.ts";
+import { ConfigurationError } from "./configuration-error.ts";
 import type { ManagedLabels, ManagedSettings, ServerMatch } from "./managed-settings.ts";
 
 /** Whether the project's file itself sets a key, such as `sandbox.runtime`. */
@@ -43,6 +44,11 @@ export function mergeManaged(
   };
   // As far as ptc knows, every other runtime isolates less, unless managed settings name it.
   const isStrong = settings.sandbox.allow_weaker_isolation === false;
+  if (isStrong && sandbox.engine === "wasm" && settings.sandbox.engine === undefined)
+    throw new ConfigurationError(
+      "invalid",
+      `${configuration.file ?? "PTC_ENGINE"}: sandbox.engine: wasm isolates less than runsc, and managed settings (${settings.file}) have allow_weaker_isolation: false; use docker, runsc or auto`,
+    );
   const runtime = settings.sandbox.runtime ?? (isStrong ? "runsc" : undefined);
   within("tools.allow", configuration.tools.allow ?? [], settings.tools.allow);
   within("approvals.allow", approvals.allow, settings.approvals.allow);

@@ -214,13 +214,14 @@ function decidingOf({
   lists,
   policy,
   managed,
+  sandbox,
 }: Configuration): DecidingConfiguration {
   const resolved = <Rules extends Configuration["policy"]>(rules: Rules) => ({
     ...rules,
     groups: resolveGroups(rules.groups),
   });
   return {
-    ...{ file, directory, tools, approvals, labels, lists, policy: resolved(policy) },
+    ...{ file, directory, tools, approvals, labels, lists, sandbox, policy: resolved(policy) },
     servers: servers.map(({ name, flow }) => ({ name, flow })),
     managed: managed.map((each) => ({ ...each, policy: resolved(each.policy) })),
   };

@@ -106,7 +106,7 @@ export async function runProgram(
 export async function checkProgram(
   unresolved: UnresolvedProgram,
   viewer: Viewer,
-  { languages }: Pick<ProgramHost, "languages">,
+  { languages, sandboxes }: Pick<ProgramHost, "languages" | "sandboxes">,
   { tools }: { tools: Pick<RunTools, "modulesFor"> },
 ): Promise<Preparation> {
   const program = await resolveProgram(unresolved, await languages.on());
@@ -114,7 +114,7 @@ export async function checkProgram(
   if (language === undefined)
     return { ok: false, type: "BundleError", message: `'${program.language}' is no language`, reasons: [] };
   const modules = tools.modulesFor(viewer, await loadPrinterOr(program.language));
-  return language.prepare(program, modules, { mode: "error" });
+  return language.prepare(program, modules, { mode: "error", platform: sandboxes.platform });
 }
 
 function limitsFor({ timeoutMs, toFile = false }: ProgramRequest, host: ProgramHost) {
@@ -208,6 +208,8 @@ class ProgramBody implements RunBody<OwnOfProgram> {
       stderrText: output.stderrText,
       redactions: output.redactions,
       sandboxImage: this.#image,
+      sandboxEngine:
+        this.#image !== undefined && this.#scope.sandboxes.platform === "wasm" ? "wasm" : undefined,
       bundle: this.#prepared?.ok ? this.#prepared.bundle : undefined,
     };
   }
@@ -218,6 +220,7 @@ class ProgramBody implements RunBody<OwnOfProgram> {
     const check = {
       mode: resumed === undefined ? this.typecheck : "off",
       patienceMs: checkPatienceMs,
+      platform: this.#scope.sandboxes.platform,
     } as const;
     const preparing = prepareProgram(program, { ...this.#scope, modules: this.modules }, check, onPhase);
     const sandbox = new RunSandbox(this.#scope, output, run.signal);

@@ -82,6 +82,8 @@ export interface Carried extends Outcome {
   redactions?: number;
   /** The digest of the image; absent if nothing ran in a sandbox. */
   sandboxImage?: string | undefined;
+  /** The engine of the sandbox, if it isolates programs less than a kernel of their own does. */
+  sandboxEngine?: "wasm" | undefined;
   bundle?: string | undefined;
 }
 
@@ -235,6 +237,7 @@ async function seal(
       ...facts,
       toolVersion: scope.toolVersion,
       sandboxImage: outcome.sandboxImage ?? null,
+      ...(outcome.sandboxEngine === undefined ? {} : { sandboxEngine: outcome.sandboxEngine }),
       durationMs: Math.round(run.elapsedMs()),
       approvalState: run.approvals.state,
       metrics: addUp(outcome.metrics, scope.resumed?.run.spent.insideMs),

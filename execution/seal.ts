@@ -23,6 +23,8 @@ export interface EnvelopeFacts {
   toolVersion: string;
   inputDigest: string;
   sandboxImage: string | null;
+  /** The engine, if it isolates programs less than a kernel of their own does. */
+  sandboxEngine?: Envelope["sandbox_engine"];
   durationMs: number;
   approvalState: ApprovalState;
   metrics: Metrics;
@@ -120,6 +122,7 @@ export function sealEnvelope(
       written,
     }),
     sandbox_image: facts.sandboxImage,
+    ...(facts.sandboxEngine === undefined ? {} : { sandbox_engine: facts.sandboxEngine }),
     duration_ms: facts.durationMs,
     approval_state: facts.approvalState,
   };
@@ -127,8 +130,10 @@ export function sealEnvelope(
 
 /** Renders the envelope as one line, without a line feed. */
 export function renderEnvelope(envelope: Envelope): string {
-  const { output_digest, sandbox_image, duration_ms, approval_state, result, ...head } = envelope;
-  return jsonLine({ ...head, output_digest, sandbox_image, duration_ms, approval_state, result });
+  const { output_digest, sandbox_image, sandbox_engine, duration_ms, approval_state, result, ...head } =
+    envelope;
+  const sandbox = sandbox_engine === undefined ? { sandbox_image } : { sandbox_image, sandbox_engine };
+  return jsonLine({ ...head, output_digest, ...sandbox, duration_ms, approval_state, result });
 }
 
 /** The same envelope with a failure as its result, and the output digest of that. */

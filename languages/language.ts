@@ -1,5 +1,6 @@
 import type { LanguagePrinter } from "../codegen/language-printer.ts";
 import type { Failure } from "../protocol/failure.ts";
+import type { Platform } from "../protocol/platform.ts";
 import type { OnPhase } from "../protocol/run-context.ts";
 import type { RunnerName, RunnerStart } from "../protocol/runners.ts";
 import type { ModuleSource } from "./module-source.ts";
@@ -14,6 +15,8 @@ export interface TypecheckOptions {
   mode: TypecheckMode;
   /** How long the program waits for its check, in milliseconds, before it runs unchecked. By default its language decides. */
   patienceMs?: number | undefined;
+  /** What the program will find around it; Node.js by default. */
+  platform?: Platform | undefined;
 }
 
 /** The facts about a language that need no loading. */

@@ -285,6 +285,8 @@ export interface Envelope {
   readonly input_digest: string;
   readonly output_digest: string;
   readonly sandbox_image: string | null;
+  /** The engine, if it isolates programs less than a kernel of their own does. */
+  readonly sandbox_engine?: "wasm" | undefined;
   readonly duration_ms: number;
   readonly approval_state: "NOT_REQUIRED" | "APPROVED" | "DENIED";
   readonly result:

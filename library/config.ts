@@ -808,9 +808,9 @@ export interface PtcConfig {
     | (true | "off" | false);
   sandbox?: {
     /**
-     * what starts sandboxes: `docker`, gVisor's `runsc` alone, a `kubernetes` cluster, or with `auto` what is there, Docker first and never a cluster; by default what the variable `PTC_ENGINE` says, and else `auto`
+     * what starts sandboxes: `docker`, gVisor's `runsc` alone, a `kubernetes` cluster, `wasm` (an interpreter in a process of ptc, a [weaker wall](engines.md#an-interpreter-in-webassembly)), or with `auto` what is there, Docker first and never a cluster or `wasm`; by default what the variable `PTC_ENGINE` says, and else `auto`
      */
-    engine?: "auto" | "docker" | "runsc" | "kubernetes";
+    engine?: "auto" | "docker" | "runsc" | "kubernetes" | "wasm";
     /**
      * the container runtime; any other than runsc needs `allow_weaker_isolation`
      */
@@ -867,6 +867,15 @@ export interface PtcConfig {
        * how long a program waits for a pod
        */
       ready_timeout_seconds?: number;
+    } | null;
+    /**
+     * what programs may do with `engine: wasm`
+     */
+    wasm?: {
+      /**
+       * `read_only`: a person is asked for calls of tools that do not say that they only read, as if `approvals.ask` named them; `all`: these are called as with any engine
+       */
+      tools?: "read_only" | "all";
     } | null;
     /**
      * allows a `runtime` other than runsc

@@ -25,6 +25,8 @@ export const Envelope = z.strictObject({
   input_digest: Digest,
   output_digest: Digest,
   sandbox_image: z.union([Digest, z.null()]),
+  /** The engine, if it isolates programs less than a kernel of their own does. */
+  sandbox_engine: z.optional(z.literal("wasm")),
   duration_ms: z.int().check(z.gte(0)),
   approval_state: z.enum(["NOT_REQUIRED", "APPROVED", "DENIED"]),
   result: RunResult,

@@ -1,4 +1,5 @@
 import { messageOf } from "../base/faults.ts";
+import type { Platform } from "../protocol/platform.ts";
 import type { SandboxOutput } from "./sandbox.ts";
 import type {
   EngineChoice,
@@ -46,6 +47,10 @@ export class ChosenEngine implements SandboxEngine {
 
   get advice(): SandboxEngine["advice"] {
     throw new Error("an engine has advice once it is settled");
+  }
+
+  get platform(): Platform {
+    return this.#choice === "wasm" ? "wasm" : "node";
   }
 
   settled(): Promise<SettledEngine> {

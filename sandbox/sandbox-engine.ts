@@ -12,9 +12,10 @@
  */
 
 import type { Duplex, Readable } from "node:stream";
+import type { Platform } from "../protocol/platform.ts";
 import type { RunnerName, RunnerStarts } from "../protocol/runners.ts";
 import type { SandboxExit, SandboxOutput, SandboxUse } from "./sandbox.ts";
-import type { EngineAdvice, SandboxLimits, ServerWalls } from "./sandbox-profile.ts";
+import type { EngineAdvice, SandboxLimits, ServerWalls, WallName } from "./sandbox-profile.ts";
 
 /** What an engine needs to start one sandbox. */
 export interface SandboxRequest {
@@ -130,6 +131,10 @@ export interface SandboxEngine {
   readonly advice: EngineAdvice;
   /** Whether servers can have sandboxes. A request for one is refused by an engine without this. */
   readonly hasServers?: boolean;
+  /** What programs in JavaScript find in its sandboxes; Node.js by default. */
+  readonly platform?: Platform | undefined;
+  /** Walls that it has not, by design, each with what is missing. They are required of other engines alone. */
+  readonly lacks?: Partial<Readonly<Record<WallName, string>>> | undefined;
   /** Whether the limits of sandboxes are set where the sandboxes are defined, and cannot be requested. */
   readonly hasFixedLimits?: boolean;
   /** @throws SandboxError `engine_unreachable` */
@@ -182,7 +187,7 @@ export interface SandboxEngine {
 }
 
 /** The available engines. */
-export const ENGINE_NAMES = ["docker", "runsc", "kubernetes"] as const;
+export const ENGINE_NAMES = ["docker", "runsc", "kubernetes", "wasm"] as const;
 export type EngineName = (typeof ENGINE_NAMES)[number];
 export type EngineChoice = EngineName | "auto";
 
@@ -206,6 +211,8 @@ export interface EngineOptions {
   runsc?: string | undefined;
   /** Whether sandboxes may run if a limit is not possible. */
   allowsWeakerIsolation?: boolean | undefined;
+  /** The folder of the runner of the engine `wasm`. */
+  wasmFolder?: string | undefined;
   /** For sandboxes that are pods of a cluster. */
   kubernetes?: KubernetesOptions | undefined;
 }

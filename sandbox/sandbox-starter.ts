@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { inTime, settlesWithin } from "../base/waiting.ts";
+import type { Platform } from "../protocol/platform.ts";
 import type { RunnerName } from "../protocol/runners.ts";
 import type { ImageUses } from "./image/image-uses.ts";
 import { type NeededImage, requireNeeded } from "./image/needed-image.ts";
@@ -36,7 +37,10 @@ export interface StarterOptions {
 }
 
 /** What starting takes of an engine. */
-export type StartingEngine = Pick<SandboxEngine, "describe" | "findImage" | "prepare" | "start"> &
+export type StartingEngine = Pick<
+  SandboxEngine,
+  "describe" | "findImage" | "platform" | "prepare" | "start"
+> &
   Partial<Pick<SandboxEngine, "name" | "settled" | "hasServers">>;
 type Options = Omit<StarterOptions, "engine"> & { engine: StartingEngine };
 
@@ -49,6 +53,10 @@ export class SandboxStarter implements SandboxSource {
 
   constructor(options: Options) {
     this.#options = options;
+  }
+
+  get platform(): Platform | undefined {
+    return this.#options.engine.platform;
   }
 
   /** When it rejects, also after being cancelled, the sandbox has been removed. */

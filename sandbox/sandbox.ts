@@ -5,6 +5,7 @@
  */
 
 import type { Duplex } from "node:stream";
+import type { Platform } from "../protocol/platform.ts";
 import type { RunnerName } from "../protocol/runners.ts";
 
 /** How a sandbox ended. */
@@ -65,6 +66,8 @@ export interface Sandbox {
 export interface SandboxSource {
   /** Whether a sandbox is available immediately. Otherwise one must be started, which takes time. */
   readonly ready?: boolean;
+  /** What programs in JavaScript find in its sandboxes; Node.js by default. */
+  readonly platform?: Platform | undefined;
   /**
    * @param output receives the container's output, from the first byte.
    * @param signal cancels the request. A sandbox that is being started is then pooled or removed.

@@ -14,6 +14,7 @@ import { defineCommands } from "../cli/main.ts";
 import { buildReseedLibrary, RESEED_MACHINES } from "../runner-image/reseed-library.ts";
 import { withEsbuild, withoutUnused, withPartsLater, withPlainBuiltins } from "./bundled-parts.ts";
 import { renderLicences } from "./third-party.ts";
+import { buildWasmRunner } from "./wasm-runner.ts";
 
 const root = join(import.meta.dirname, "..");
 const dist = join(root, "dist");
@@ -107,6 +108,7 @@ const built = await Promise.all([
     keepNames: true,
   }),
 ]);
+const wasm = await buildWasmRunner(join(dist, "wasm"));
 declare();
 writeFileSync(join(dist, COMMANDS_FILE), JSON.stringify(await describeAllCommands()));
 // Copied unchanged, because a Node.js that is too old must be able to parse it.
@@ -120,7 +122,8 @@ cpSync(join(root, "runner-image/python"), join(dist, "image/python"), {
 });
 for (const machine of RESEED_MACHINES)
   writeFileSync(join(dist, `image/reseed-${machine}.so`), buildReseedLibrary(machine));
-cpSync(join(root, "sandbox/walls/probe.js"), join(dist, "sandbox/walls/probe.js"));
+for (const name of ["probe.js", "probe-wasm.js"])
+  cpSync(join(root, `sandbox/walls/${name}`), join(dist, `sandbox/walls/${name}`));
 const pages = {
   absWorkingDir: root,
   outdir: join(dist, "console/assets"),
@@ -144,7 +147,7 @@ const library = await build({
 cpSync(join(root, "server/pages/assets"), join(dist, "server/pages/assets"), { recursive: true });
 const licences = renderLicences(
   root,
-  [...built, library].map(({ metafile }) => metafile),
+  [...built, ...wasm, library].map(({ metafile }) => metafile),
 );
 writeFileSync(join(dist, "THIRD_PARTY_LICENSES"), licences);
 

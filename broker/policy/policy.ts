@@ -15,6 +15,8 @@ export interface Policy {
   neverAsk: readonly string[];
   /** Which tools count as destructive. */
   byDefault: DefaultApproval;
+  /** The setting by which tools need an approval that do not say that they only read; `undefined` if there is none. */
+  asksUnlessReadOnly?: string | undefined;
   /** The lists of managed settings. Each can only restrict. */
   managed?: readonly ManagedLists[];
 }
@@ -61,7 +63,9 @@ export function decide(policy: Policy, tool: Pick<Tool, "namespacedName" | "anno
     find("approvals.ask", policy.ask) ??
     (isDestructive(tool.annotations, policy.byDefault)
       ? `approvals.default: ${policy.byDefault}`
-      : undefined);
+      : isReadOnly(tool.annotations)
+        ? undefined
+        : policy.asksUnlessReadOnly);
   if (asked === undefined)
     return allowed === undefined ? { kind: "allow" } : { kind: "allow", rule: allowed };
   const unasked = find("approvals.allow", policy.neverAsk);
@@ -78,6 +82,15 @@ export function decide(policy: Policy, tool: Pick<Tool, "namespacedName" | "anno
  * they are annotated as read-only, which is how MCP reads annotations (2025-11-25, "ToolAnnotations").
  */
 type DefaultApproval = "annotated" | "destructive";
+
+/** Whether a tool says that it only reads. */
+function isReadOnly(annotations: Readonly<Record<string, unknown>> | undefined): boolean {
+  return (
+    annotations !== undefined &&
+    Object.hasOwn(annotations, "readOnlyHint") &&
+    annotations.readOnlyHint === true
+  );
+}
 
 /** Whether a tool with these annotations counts as destructive. A hint that is not a boolean is not trusted. */
 export function isDestructive(

@@ -36,7 +36,8 @@ export function listsOf({
   tools,
   approvals,
   managed,
-}: Pick<Configuration, "tools" | "approvals" | "managed">): Policy {
+  sandbox,
+}: Pick<Configuration, "tools" | "approvals" | "managed" | "sandbox">): Policy {
   return {
     managed: managed.map((each) => ({
       allow: each.tools.allow,
@@ -49,6 +50,10 @@ export function listsOf({
     ask: approvals.ask,
     neverAsk: approvals.allow,
     byDefault: approvals.default,
+    asksUnlessReadOnly:
+      sandbox.engine === "wasm" && sandbox.wasm.tools === "read_only"
+        ? "sandbox.wasm.tools: read_only"
+        : undefined,
   };
 }
 

@@ -31,7 +31,7 @@ const MAX_CHARS = 32 * 1024;
 /** What of a configuration decides about calls. */
 export type DecidingConfiguration = Pick<
   Configuration,
-  "file" | "directory" | "tools" | "approvals" | "labels" | "lists" | "policy" | "managed"
+  "file" | "directory" | "tools" | "approvals" | "labels" | "lists" | "policy" | "managed" | "sandbox"
 > & { readonly servers: readonly Pick<Configuration["servers"][number], "name" | "flow">[] };
 
 /**

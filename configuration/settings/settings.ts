@@ -337,7 +337,7 @@ export const Settings = section({
     section({
       engine: setting(
         oneOf(["auto", ...ENGINE_NAMES]).optional(),
-        "what starts sandboxes: `docker`, gVisor's `runsc` alone, a `kubernetes` cluster, or with `auto` what is there, Docker first and never a cluster; by default what the variable `PTC_ENGINE` says, and else `auto`",
+        "what starts sandboxes: `docker`, gVisor's `runsc` alone, a `kubernetes` cluster, `wasm` (an interpreter in a process of ptc, a [weaker wall](engines.md#an-interpreter-in-webassembly)), or with `auto` what is there, Docker first and never a cluster or `wasm`; by default what the variable `PTC_ENGINE` says, and else `auto`",
         {
           value: "auto",
           comment: "what starts sandboxes: docker, runsc alone, or what is there, Docker first",
@@ -418,6 +418,17 @@ export const Settings = section({
           ),
         }),
         "the cluster that `engine: kubernetes` uses",
+        {},
+      ),
+      wasm: setting(
+        section({
+          tools: setting(
+            oneOf(["read_only", "all"]).default("read_only"),
+            "`read_only`: a person is asked for calls of tools that do not say that they only read, as if `approvals.ask` named them; `all`: these are called as with any engine",
+            {},
+          ),
+        }),
+        "what programs may do with `engine: wasm`",
         {},
       ),
       allow_weaker_isolation: setting(trueOrFalse().default(false), "allows a `runtime` other than runsc"),

@@ -337,6 +337,7 @@ class ArchivedRecording implements RunRecording {
       input_digest: envelope.input_digest,
       bundle_digest: bundle === undefined ? null : digestOf(bundle),
       sandbox_image: envelope.sandbox_image,
+      ...(envelope.sandbox_engine === undefined ? {} : { sandbox_engine: envelope.sandbox_engine }),
       tools: called.map(({ namespacedName, definitionDigest }) => ({
         tool: namespacedName.slice(0, MAX_NAME_CHARS),
         digest: definitionDigest,

@@ -4,6 +4,7 @@ import type { Program } from "../../languages/program.ts";
 import { buildFailure } from "../../protocol/failure.ts";
 import { KeptSandbox } from "../../sandbox/kept-sandbox.ts";
 import type { SandboxSource } from "../../sandbox/sandbox.ts";
+import { SandboxError } from "../../sandbox/sandbox-error.ts";
 import type { Redactor } from "../../secrets/redaction.ts";
 import { version } from "../../system/package.ts";
 import type { CallObserver } from "../call-log.ts";
@@ -39,11 +40,22 @@ export async function replayRun(
   const scope: ReplayScope = {
     ...request,
     ...(await redactionOf(run)),
-    ...{ sandboxes, clock, toolVersion: version },
+    ...{ sandboxes: sandboxesOf(run, sandboxes), clock, toolVersion: version },
     languages: await languages.recorded((edited ?? run.program).language),
   };
   if (session === undefined) return replayProgram(scope);
   return replayInSession(scope, session, redactionOf);
+}
+
+/** A program comes to the same on the platform alone on which it ran, so there are no sandboxes for a run that had another. */
+function sandboxesOf({ envelope }: RecordedRun, sandboxes: SandboxSource): SandboxSource {
+  const { platform } = sandboxes;
+  const isWasm = platform === "wasm";
+  if (envelope.sandbox_image === null || (envelope.sandbox_engine === "wasm") === isWasm) return sandboxes;
+  const message = isWasm
+    ? "this run had an engine with Node.js; replay it with sandbox.engine: docker, runsc or auto"
+    : "this run had the engine wasm; replay it with sandbox.engine: wasm";
+  return { platform, acquire: () => Promise.reject(new SandboxError("runtime_missing", message)) };
 }
 
 /**

@@ -125,6 +125,8 @@ export class Sessions {
       return `the most sessions that may be open (${max}) are (sessions.max); end one with \`ptc sessions end\`, or wait until an idle one ends`;
     const { sandboxesWith, clock } = this.#options;
     const source = sandboxesWith(runnerOf(language));
+    if (source.platform === "wasm")
+      return "there are no sessions with sandbox.engine: wasm; run the program without one, or use an engine with gVisor";
     const session = new KeptSession(name, context, language, source, clock.wallMs());
     this.#sessions.set(key, session);
     const before = this.#options.takeLost?.(context.principal, name);

@@ -1,5 +1,6 @@
 import { messageOf } from "../../base/faults.ts";
 import { inTime, orAborted, whenAborted } from "../../base/waiting.ts";
+import { type Platform, WASM_ABSENT_GLOBALS } from "../../protocol/platform.ts";
 import { duringPhase, type OnPhase } from "../../protocol/run-context.ts";
 import { collectEarlier } from "../called-programs.ts";
 import {
@@ -84,21 +85,25 @@ async function prepareTypeScript(
   program: Program,
   modules: ModuleSource,
   typeChecker: TypeChecker,
-  { mode, patienceMs }: TypecheckOptions,
+  { mode, patienceMs, platform }: TypecheckOptions,
   onPhase?: OnPhase,
   earlier?: readonly Program[],
 ): Promise<Preparation> {
   // The check is about tools, so a program that mentions none is not checked.
-  const mentions = [program, ...(earlier ?? [])].some(({ code }) => mentionsTools(code));
+  const mentions = [program, ...(earlier ?? [])].some(
+    ({ code }) => mentionsTools(code) || (platform === "wasm" && mentionsAbsent(code)),
+  );
   const checks = mode !== "off" && (mentions || program.savedAs !== undefined);
   const checking = checks
-    ? duringPhase(onPhase, "type_check", () => typeChecker.check(program, modules, earlier, patienceMs))
+    ? duringPhase(onPhase, "type_check", () =>
+        typeChecker.check(program, modules, earlier, patienceMs, platform),
+      )
     : undefined;
   checking?.catch(() => {});
   // The functions of earlier programs are already in the sandbox. Loading them here starts their servers.
   if (earlier !== undefined) await collectEarlier(earlier, modules, calledPrograms);
   const bundled = await duringPhase(onPhase, "bundle", () =>
-    bundleProgram(program, modules, earlier !== undefined),
+    bundleProgram(program, modules, { isInSession: earlier !== undefined, platform }),
   );
   if (!bundled.ok && bundled.subject === "text") return fail(bundled.message, bundled.reasons);
   const checked = await checking;
@@ -115,6 +120,13 @@ function mentionsTools(code: string): boolean {
   return /servers\/|["'/]programs["'/]|mcp__|callTool/.test(code);
 }
 
+const ABSENT = new RegExp(`\\b(?:${WASM_ABSENT_GLOBALS.join("|")})\\b`);
+
+/** Whether a program may use something that Node.js has and an interpreter without it has not. */
+function mentionsAbsent(code: string): boolean {
+  return ABSENT.test(code);
+}
+
 function fail(message: string, reasons: readonly FailureReason[]): Preparation {
   return { ok: false, type: "BundleError", message, reasons };
 }
@@ -126,12 +138,14 @@ export interface TypeChecker {
    *
    * @param earlier the earlier programs of its session, whose top-level names it can use.
    * @param patienceMs how long to wait, in milliseconds, instead of five seconds from when the check begins.
+   * @param platform what the program will find around it; Node.js by default.
    */
   check(
     program: Program,
     modules: ModuleSource,
     earlier?: readonly Program[],
     patienceMs?: number,
+    platform?: Platform,
   ): Promise<TypeCheckOutcome>;
   /** Prepares for the first check in advance. Never rejects. */
   warm(): Promise<void>;
@@ -175,6 +189,7 @@ class ProcessTypeChecker implements TypeChecker {
     modules: ModuleSource,
     earlier: readonly Program[] = [],
     patienceMs?: number,
+    platform?: Platform,
   ): Promise<TypeCheckOutcome> {
     if (program.code.length > MAX_CHECKED_CHARS)
       return Promise.resolve({
@@ -183,7 +198,7 @@ class ProcessTypeChecker implements TypeChecker {
       });
     const checked = this.#inTurn(async () => {
       const process = await this.#start(patienceMs);
-      const checking = process.check(program, modules, earlier);
+      const checking = process.check(program, modules, earlier, platform);
       const limitMs = patienceMs ?? (program.savedAs === undefined ? this.#checkLimitMs : SAVED_LIMIT_MS);
       const { mistakes, hints } = await this.#within(limitMs, process, checking);
       return mistakes === undefined ? { kind: "clean", hints } : { kind: "errors", ...mistakes };

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import type { Configuration } from "../../configuration/configuration.ts";
+import type { Platform } from "../../protocol/platform.ts";
 import { judgeWalls, type WallFinding } from "../../sandbox/walls/judge-walls.ts";
 import { tryWalls } from "../../sandbox/walls/try-walls.ts";
 import type { EnvironmentVariables } from "../../system/environment-variables.ts";
@@ -35,10 +36,10 @@ export async function examineWalls(
     const evidence = await tryWalls({
       ...options,
       engine,
-      probe: readFileSync(probePath(), "utf8"),
+      probe: readFileSync(probePath(engine.platform), "utf8"),
       hostPaths: hostPaths(project),
     });
-    const findings = judgeWalls(evidence, engine.advice.walls);
+    const findings = judgeWalls(evidence, engine.advice.walls, engine.lacks);
     const broken = findings.filter(({ required, verdict }) => required && verdict === "does not hold");
     const isTold = findings.some(({ verdict }) => verdict !== "could not be told");
     const { runtime } = options;
@@ -55,10 +56,14 @@ export async function examineWalls(
   }
 }
 
-/** The path of the probe, which lies beside this module both in the sources and in the build. */
-function probePath(): string {
+/** The path of the probe for a platform, which lies beside this module both in the sources and in the build. */
+function probePath(platform: Platform = "node"): string {
   const built = import.meta.url.endsWith(".js");
-  return join(packageDirectory, built ? "dist" : "", "sandbox/walls/probe.js");
+  return join(
+    packageDirectory,
+    built ? "dist" : "",
+    `sandbox/walls/${platform === "wasm" ? "probe-wasm" : "probe"}.js`,
+  );
 }
 
 /** Paths of the host that must not be visible in a sandbox. */

@@ -580,13 +580,15 @@ function engineChecks({
       },
     ],
     [
-      "gvisor",
+      engine.platform === "wasm" ? "wall" : "gvisor",
       async () => {
         const { runtimes } = await engine.describe();
         const known = runtimes.get(runtime);
         if (known === undefined)
           throw new Error(`${engine.name} has no runtime '${runtime}'; ${engine.advice.missingRuntime}`);
         if (known.problem !== undefined) throw new Error(`runtime '${runtime}' ${known.problem}`);
+        if (engine.platform === "wasm")
+          return "an interpreter in a process of this user, without a kernel of its own: weaker than gVisor (docs/engines.md)";
         return `runtime '${runtime}', ${await runtimeVersion(known.path)}`;
       },
     ],

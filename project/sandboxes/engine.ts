@@ -1,6 +1,8 @@
+import { join } from "node:path";
 import { ChosenEngine } from "../../sandbox/chosen-engine.ts";
 import { whyNoDocker } from "../../sandbox/docker/docker-endpoint.ts";
 import type { EngineOptions, OpenEngine, SandboxEngine } from "../../sandbox/sandbox-engine.ts";
+import { packageDirectory } from "../../system/package.ts";
 
 async function openDocker(options: EngineOptions): Promise<SandboxEngine> {
   const { openDockerSandboxes } = await import("../../sandbox/docker/docker-sandbox-engine.ts");
@@ -10,6 +12,13 @@ async function openDocker(options: EngineOptions): Promise<SandboxEngine> {
 async function openRunsc(options: EngineOptions): Promise<SandboxEngine> {
   const { RunscEngine } = await import("../../sandbox/runsc/runsc-engine.ts");
   return new RunscEngine(options);
+}
+
+async function openWasm({
+  wasmFolder = join(packageDirectory, "dist/wasm"),
+}: EngineOptions): Promise<SandboxEngine> {
+  const { WasmEngine } = await import("../../sandbox/wasm/wasm-engine.ts");
+  return new WasmEngine({ folder: wasmFolder });
 }
 
 async function openKubernetes(options: EngineOptions): Promise<SandboxEngine> {
@@ -32,6 +41,7 @@ export const ENGINE: { open: OpenEngine } = {
       docker: { whyAbsent: () => whyNoDocker(process.env, address), open: once(openDocker) },
       runsc: { open: once(openRunsc) },
       kubernetes: { open: once(openKubernetes) },
+      wasm: { open: once(openWasm) },
     });
   },
 };

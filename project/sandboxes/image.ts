@@ -29,8 +29,8 @@ export async function openOwnImages(
 ): Promise<Pick<ImageStore, "listOwn" | "remove"> & { snapshots: string }> {
   const { state } = openState(env);
   const stores = await Promise.all(
-    // A cluster's images are in a registry.
-    ENGINE_NAMES.filter((choice) => choice !== "kubernetes").map((choice) =>
+    // A cluster's images are in a registry, and interpreters in WebAssembly are a part of ptc.
+    ENGINE_NAMES.filter((choice) => choice !== "kubernetes" && choice !== "wasm").map((choice) =>
       ENGINE.open({ choice, folder: state.path, runners: RUNNER_STARTS }).openImages?.(),
     ),
   ).finally(() => state.remove());

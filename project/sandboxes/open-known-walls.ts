@@ -6,7 +6,7 @@ import { KnownWalls } from "../../sandbox/known-walls.ts";
 import type { OpenEngine } from "../../sandbox/sandbox-engine.ts";
 import type { EnvironmentVariables } from "../../system/environment-variables.ts";
 import { openState } from "../../system/state-directory.ts";
-import { imageOf } from "./project-image.ts";
+import { imageOf, runtimeOf } from "./project-image.ts";
 
 /** Opens this user's file of known broken walls. */
 export function openKnownWalls({ XDG_STATE_HOME, HOME }: EnvironmentVariables): KnownWalls {
@@ -41,7 +41,7 @@ export async function refuseBrokenWalls(
     });
     const image = await engine.findImage(imageOf(configuration).reference);
     if (image !== undefined)
-      await walls.refuseBroken({ engine, runtime: sandbox.runtime, image: image.digest });
+      await walls.refuseBroken({ engine, runtime: runtimeOf(configuration), image: image.digest });
   } finally {
     state.remove();
   }

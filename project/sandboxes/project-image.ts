@@ -7,6 +7,14 @@ import { type NeededImage, neededImage, readRunnerFiles } from "../../sandbox/im
 import type { EnvironmentVariables } from "../../system/environment-variables.ts";
 import { packageDirectory } from "../../system/package.ts";
 
+/** The only image of the engine `wasm`, which is a part of ptc, and its only runtime. */
+const WASM = "wasm";
+
+/** The runtime that a project's sandboxes have. */
+export function runtimeOf({ sandbox }: { sandbox: { engine: string; runtime: string } }): string {
+  return sandbox.engine === "wasm" ? WASM : sandbox.runtime;
+}
+
 /** What of a configuration decides about the image. */
 export interface ImageConfiguration {
   readonly languages: Readonly<Configuration["languages"]>;
@@ -17,6 +25,7 @@ export interface ImageConfiguration {
 
 /** The image that a project needs. A cluster's pods have the image of their template, which ptc finds by its configured name. */
 export function imageOf({ sandbox, languages }: ImageConfiguration): NeededImage {
+  if (sandbox.engine === "wasm") return { reference: WASM, runner: undefined, pythonPackages: [] };
   return neededImage({
     image: sandbox.image,
     pythonPackages: sandbox.pythonPackages,

@@ -13,7 +13,7 @@ import type { OwnProcess } from "../../system/state-directory.ts";
 import type { Project } from "../open-project.ts";
 import { ENGINE } from "./engine.ts";
 import { openKnownWalls } from "./open-known-walls.ts";
-import { imageOf, openImageUses } from "./project-image.ts";
+import { imageOf, openImageUses, runtimeOf } from "./project-image.ts";
 
 /** Properties of sandboxes when there is no configuration file. */
 export const USUAL_SANDBOX = {
@@ -52,7 +52,7 @@ export function sandboxOptions(
     owner: formatIdentity(self),
     image: needed.reference,
     needed,
-    runtime: sandbox.runtime,
+    runtime: runtimeOf(configuration),
     limits: { memoryMb: execution.memoryMb, cpus: execution.cpus, pids: execution.pids },
   };
 }

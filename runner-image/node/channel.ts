@@ -14,6 +14,7 @@ import type {
 import { MAX_ROUNDED_PLACES } from "../../protocol/rounded-places.ts";
 import { type Answers, callEvent, type EventOrder } from "./environment/event-order.ts";
 import type { ProgramScope } from "./environment/program-scope.ts";
+import { LateCallError } from "./late-call-error.ts";
 import { writeAll } from "./write-all.ts";
 
 const { queueMicrotask, setImmediate } = globalThis;
@@ -27,13 +28,6 @@ const FEW_CALLS = 8;
 
 /** The memory to keep for large results. In gVisor, fresh memory costs as much time as reading into it. */
 const KEPT_BYTES = 16 * 1024 * 1024;
-
-/** A call from code that an ended program has left behind. */
-export class LateCallError extends Error {
-  constructor() {
-    super("the program that it belongs to has ended");
-  }
-}
 
 /**
  * The runner's end of the socket. It keeps the process alive only while an answer of the host is pending. A program with nothing
@@ -247,10 +241,10 @@ export class Channel implements Answers {
 }
 
 /** Matches JSON that may contain a whole number beyond 2^53. */
-const LONG_DIGITS = /\d{16}/;
+export const LONG_DIGITS = /\d{16}/;
 
 /** JSON pointers to the first numbers in a value that are whole and beyond 2^53, and so may be others than the program meant. */
-function roundedPlaces(root: unknown): string[] {
+export function roundedPlaces(root: unknown): string[] {
   const places: string[] = [];
   const visit = (value: unknown, place: string) => {
     if (places.length === MAX_ROUNDED_PLACES) return;

@@ -162,7 +162,7 @@ export function consoleMethods(stdout: Writable, stderr: Writable): Record<strin
 }
 
 /** The last line of a text that arrives in pieces, as long as it stays within a number of bytes. */
-class LastLine {
+export class LastLine {
   readonly #maxBytes: number;
   #current = "";
   #overlong = false;

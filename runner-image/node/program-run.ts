@@ -2,15 +2,15 @@ import { subscribe } from "node:diagnostics_channel";
 import fs from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { inspect } from "node:util";
 import { Worker } from "node:worker_threads";
 import { buildFailure, type Failure } from "../../protocol/failure.ts";
 import { encodeFrame } from "../../protocol/frames.ts";
 import { MAX_CALL_FRAME_BYTES, MAX_VALUES } from "../../protocol/limits.ts";
 import type { ProgramMessage, SandboxMessage } from "../../protocol/messages.ts";
-import { FILES_FOLDER, PROGRAM_SCHEME, WORKSPACE } from "../../protocol/runners.ts";
+import { FILES_FOLDER, WORKSPACE } from "../../protocol/runners.ts";
 import type { Channel } from "./channel.ts";
 import { type ConsoleCapture, captureConsole } from "./console-capture.ts";
+import { describeThrown } from "./describe-thrown.ts";
 import type { Environment } from "./environment/environment.ts";
 import { type ProgramClock, TICKS_PER_MS } from "./environment/program-clock.ts";
 import { bytesOf, makeEmit } from "./functions/emit.ts";
@@ -18,7 +18,7 @@ import { makeExtract } from "./functions/extract.ts";
 import { pages } from "./functions/pages.ts";
 import { parallel } from "./functions/parallel.ts";
 import { checkSavedValue } from "./functions/saved-value.ts";
-import { bindTools, ToolError, wireTypeOf } from "./functions/tools.ts";
+import { bindTools, ToolError } from "./functions/tools.ts";
 import { carriedByJson } from "./json-value.ts";
 import { type DataJson, serializeConsole, serializeResult } from "./result-value.ts";
 import { printedFrames } from "./stack-trace.ts";
@@ -161,7 +161,7 @@ export class ProgramRun {
           if (!scope.isLate) this.#evaluated = true;
         },
         (error: unknown) => {
-          if (!scope.isLate) this.fail(describeThrown(error));
+          if (!scope.isLate) this.fail(describeThrown(error, printedFrames));
         },
       );
     });
@@ -170,7 +170,7 @@ export class ProgramRun {
   #listen(): void {
     // As in Node.js, a program with its own listener decides what happens.
     process.on("uncaughtException", (error) => {
-      if (process.listenerCount("uncaughtException") === 1) this.fail(describeThrown(error));
+      if (process.listenerCount("uncaughtException") === 1) this.fail(describeThrown(error, printedFrames));
     });
     process.on("unhandledRejection", (reason, promise) => {
       const isOurs = process.listenerCount("unhandledRejection") === 1 && !this.#environment.scope.isLate;
@@ -210,7 +210,7 @@ export class ProgramRun {
   #settle(): void {
     if (this.#reported) return;
     for (const reason of this.#rejected.values()) {
-      this.fail(describeThrown(reason));
+      this.fail(describeThrown(reason, printedFrames));
       return;
     }
     if (!this.#evaluated) {
@@ -234,7 +234,7 @@ export class ProgramRun {
           Reflect.set(globalThis, "result", settled);
           this.#evaluated = true;
         },
-        (error: unknown) => this.fail(describeThrown(error)),
+        (error: unknown) => this.fail(describeThrown(error, printedFrames)),
       );
       return;
     }
@@ -405,45 +405,6 @@ function makeConsoleTimers(
 
 function formatDuration(ms: number): string {
   return ms < 1_000 ? `${Number(ms.toFixed(3))}ms` : `${(ms / 1_000).toFixed(3)}s`;
-}
-
-const MAX_FRAMES = 8;
-
-/** Describes what a program threw: its name and message, then the frames in the user's own file. Never throws. */
-export function describeThrown(thrown: unknown): Failure {
-  try {
-    if (thrown instanceof ToolError) {
-      return buildFailure(wireTypeOf(thrown), withFrames(thrown.message, thrown), thrown.retryable);
-    }
-    if (thrown instanceof Error) {
-      const headline = thrown.message === "" ? thrown.name : `${thrown.name}: ${thrown.message}`;
-      return buildFailure("ScriptError", withFrames(headline, thrown));
-    }
-    return buildFailure(
-      "ScriptError",
-      `the program threw ${inspect(thrown, { depth: 2 })}, which is not an Error`,
-    );
-  } catch {
-    return buildFailure("ScriptError", "the program threw something that cannot be described");
-  }
-}
-
-function withFrames(headline: string, error: Error): string {
-  const { stack } = error;
-  const frames = printedFrames(error) ?? userFrames(typeof stack === "string" ? stack : "");
-  return [headline, ...frames.slice(0, MAX_FRAMES).map((frame) => `    at ${frame}`)].join("\n");
-}
-
-/** The frames in the user's file from a stack printed by Node.js, as `name (file:line:column)`. */
-export function userFrames(stack: string): string[] {
-  return stack.split("\n").flatMap((line) => {
-    const [before, after] = line.split(PROGRAM_SCHEME, 2);
-    const place = /^.*:\d+:\d+(?=\)?$)/.exec(after ?? "")?.[0];
-    const call = /^\s+at (?:async )?(.*?)(?: ?\(?[^ (]*)?$/.exec(before ?? "");
-    if (place === undefined || call === null) return [];
-    const name = call[1];
-    return name === "" || name === "<anonymous>" ? place : `${name} (${place})`;
-  });
 }
 
 const FIRST_TRACE_AFTER_MS = 1_000;

@@ -1,3 +1,4 @@
+import type { Platform } from "../../protocol/platform.ts";
 import type { RunnerName } from "../../protocol/runners.ts";
 import type { Sandbox, SandboxOutput, SandboxSource, SandboxUse } from "../sandbox.ts";
 import type { SandboxStarter } from "../sandbox-starter.ts";
@@ -29,6 +30,10 @@ export class SandboxPool implements SandboxSource {
 
   get ready(): boolean {
     return this.#current.isReady();
+  }
+
+  get platform(): Platform | undefined {
+    return this.#current.platform;
   }
 
   /** How many sandboxes wait for a program, and how many are being started. */
@@ -64,6 +69,7 @@ export class SandboxPool implements SandboxSource {
       get ready() {
         return isReady();
       },
+      platform: this.platform,
       acquire: (output, signal, use) => this.acquire(output, signal, use, runner, isSparing),
       withRunner: (other) => this.#sourceOf(other, isSparing),
     };
@@ -122,6 +128,10 @@ class RunnerPools {
   constructor(options: PoolOptions) {
     this.#options = options;
     this.use();
+  }
+
+  get platform(): Platform | undefined {
+    return this.#options.starter.platform;
   }
 
   /** Of all runners. */

@@ -88,11 +88,19 @@ type Told = { holds: boolean; detail: string } | undefined;
  * Decides for every wall whether it holds, or that this is not known because it was not tried. Pure.
  *
  * @param advice the engine's advice for walls that do not hold.
+ * @param lacks walls that the engine has not, by design, each with what is missing.
  */
-export function judgeWalls(evidence: WallEvidence, advice: EngineAdvice["walls"]): WallFinding[] {
+export function judgeWalls(
+  evidence: WallEvidence,
+  advice: EngineAdvice["walls"],
+  lacks: Partial<Readonly<Record<WallName, string>>> = {},
+): WallFinding[] {
   const told = { ...judgeFacts(evidence), ...judgeLives(evidence) };
   return (Object.keys(WALLS) as WallName[]).map((wall) => {
     const { required, keeps } = WALLS[wall];
+    const missing = lacks[wall];
+    if (missing !== undefined)
+      return { wall, required: false, verdict: "does not hold", detail: `${missing}; ${advice[wall]}` };
     const verdict = told[wall];
     if (verdict === undefined) {
       const why = evidence.problem ?? UNSEEN[wall] ?? "it cannot be seen from inside here";

@@ -19,6 +19,7 @@ import { afterAll, beforeAll, expect, vi } from "vitest";
 import type { Surroundings } from "../../cli/command.ts";
 import { main } from "../../cli/main.ts";
 import { ENGINE } from "../../project/sandboxes/engine.ts";
+import type { SandboxEngine } from "../../sandbox/sandbox-engine.ts";
 import { ProcessEngine } from "../runner-image/process-engine.ts";
 import { newFolder } from "../temporary-folder.ts";
 import { type Exited, Project } from "./ptc-process.ts";
@@ -128,7 +129,7 @@ export function projectInProcess(
  * for claims about commands that run programs. Returns the function that makes one with some files.
  */
 export function usePtcWithoutWalls(
-  engine = new ProcessEngine(),
+  engine: SandboxEngine = new ProcessEngine(),
 ): (files?: Record<string, string | object>) => Project {
   const folder = mkdtempSync(join(tmpdir(), "ptc-without-walls-"));
   const store = join(folder, "generated-once");

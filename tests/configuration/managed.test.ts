@@ -247,6 +247,17 @@ describe("managed settings", () => {
     expect(managed).toMatchObject([{ file: place.path }]);
   });
 
+  it("that allow no weaker isolation refuse the engine wasm, wherever it is chosen, with a line that says why", async () => {
+    write("etc/ptc/managed.yaml", "sandbox: { allow_weaker_isolation: false }");
+    write("project/ptc.yaml", "sandbox: { engine: wasm }");
+    const load = (cwd: string, env: Record<string, string> = {}) =>
+      loadConfiguration({ env, cwd: join(folder, cwd), managedPlaces: [place] });
+    await expect(load("project")).rejects.toThrow(/^ptc\.yaml: sandbox\.engine: wasm isolates less/);
+    await expect(load(".", { PTC_ENGINE: "wasm" })).rejects.toThrow(/^PTC_ENGINE: sandbox\.engine: wasm/);
+    write("etc/ptc/managed.yaml", "sandbox: { allow_weaker_isolation: false, engine: runsc }");
+    expect((await load("project")).sandbox.engine).toBe("runsc");
+  });
+
   it("hold while a project's file is edited, and are followed themselves; those that are wrong change nothing", async () => {
     write("etc/ptc/managed.yaml", "sandbox: { runtime: strict }");
     const file = write("project/ptc.yaml", "");

@@ -65,6 +65,7 @@ describe("a configuration that is right", () => {
         ...{
           engine: "auto",
           runtime: "runsc",
+          wasm: { tools: "read_only" },
           allowWeakerIsolation: false,
           kubernetes: { template: "ptc", ready_timeout_seconds: 60 },
           image: "ptc-runner",
@@ -107,7 +108,7 @@ describe("a configuration that is right", () => {
 
 it("refuses an engine that the variable names and that there is not", () => {
   expect(() => parse("", { PTC_ENGINE: "podman" })).toThrow(
-    "PTC_ENGINE: must be one of auto, docker, runsc, kubernetes, not 'podman'",
+    "PTC_ENGINE: must be one of auto, docker, runsc, kubernetes, wasm, not 'podman'",
   );
 });
 

@@ -22,6 +22,8 @@ const OWNED_PACKAGES = [
     "@hono/node-server",
     "@simplewebauthn/server",
     "pg",
+    "quickjs-wasi",
+    "node-inspect-extracted",
     "esbuild",
     "typescript",
   ],

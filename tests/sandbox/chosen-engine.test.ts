@@ -47,6 +47,7 @@ function choose(
     docker: loader("docker", () => absent),
     runsc: loader("runsc"),
     kubernetes: { open: () => Promise.reject(new Error("no cluster is asked for")) },
+    wasm: { open: () => Promise.reject(new Error("auto never takes it")) },
   });
   return { engine, opened, made };
 }

@@ -25,6 +25,7 @@ import {
 } from "../../../configuration/plain-secrets.ts";
 import type { ServerEntry } from "../../../configuration/settings/server-settings.ts";
 import { renderConfiguration } from "../../../configuration/write-file.ts";
+import { hasGvisor } from "../../../project/sandboxes/has-gvisor.ts";
 import { UserSecrets } from "../../../secrets/user-secrets.ts";
 import { readTextFile } from "../../arguments/text-file.ts";
 import { claudeCommand } from "../../claude-command.ts";
@@ -37,7 +38,15 @@ import {
   UsageError,
   write,
 } from "../../command.ts";
-import { ask, canAsk, findServers, importOptions, offerTakeOver, takeOverChoice } from "./client-files.ts";
+import {
+  ask,
+  canAsk,
+  findServers,
+  importOptions,
+  isConfirmed,
+  offerTakeOver,
+  takeOverChoice,
+} from "./client-files.ts";
 
 const FILE = "ptc.yaml";
 const MAX_NAME_CHARS = 80;
@@ -100,7 +109,8 @@ export async function init(flags: InitFlags, surroundings: Surroundings): Promis
   // The remaining values in `env` and `headers` may still be secret, so only the owner may read the file.
   const mode = imported.withValues.length > 0 ? 0o600 : 0o666;
   const settings = toolSettings(imported.servers, imported.tools);
-  const text = renderConfiguration(imported.servers, settings);
+  const chosen = (await choosesInterpreters(surroundings)) ? INTERPRETERS : "";
+  const text = renderConfiguration(imported.servers, settings) + chosen;
   await writeFile(path, text, { flag: "wx", mode }).catch(async (error) => {
     if (error.code !== "EEXIST") await rm(path, { force: true });
     throw error;
@@ -136,6 +146,25 @@ export async function init(flags: InitFlags, surroundings: Surroundings): Promis
       : `Claude Code has ptc here by the plugin ${plugin}: start it again.\n`;
   await write(stdout, `${next}\n  ptc generate\n  ptc doctor\n${client}${COMMIT}`);
   return EXIT.done;
+}
+
+/** What is written for somebody who wants programs to run without gVisor. */
+const INTERPRETERS = `
+# This machine had no gVisor when this file was written, so programs run in interpreters of ptc: a weaker wall (docs/engines.md).
+# For the stronger one, install gVisor, leave these lines out, and run \`ptc image build\`.
+sandbox:
+  engine: wasm
+`;
+
+/** Whether a person wants programs to run without gVisor. It is asked only where there is none, and nobody has chosen an engine. */
+async function choosesInterpreters(surroundings: Surroundings): Promise<boolean> {
+  const { env, stderr } = surroundings;
+  if (!canAsk(surroundings) || (env.PTC_ENGINE ?? "") !== "" || (await hasGvisor(env))) return false;
+  await tell(
+    stderr,
+    "there is no gVisor here, in which programs are isolated from this machine. They can run without it now, in interpreters in WebAssembly: a weaker wall, behind which calls that may change something ask you first",
+  );
+  return isConfirmed("Run programs in interpreters until gVisor is installed?", surroundings);
 }
 
 /** What the clients' lists of tools have become. */

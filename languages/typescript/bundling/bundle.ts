@@ -2,6 +2,7 @@ import { isBuiltin } from "node:module";
 import { RecentlyUsed } from "../../../base/recently-used.ts";
 import { listUpTo } from "../../../base/visible-text.ts";
 import { MAX_CODE_BYTES } from "../../../protocol/limits.ts";
+import { type Platform, WASM_MODULES } from "../../../protocol/platform.ts";
 import { PROGRAM_SCHEME } from "../../../protocol/runners.ts";
 import { PROGRAMS_MODULE } from "../../../protocol/tool-names.ts";
 import { type CalledProgram, collectPrograms } from "../../called-programs.ts";
@@ -68,12 +69,11 @@ const RUNTIME_SOURCE =
  * Bundles a program into one ES module. The resolver is closed: whatever the program imports, the bundler reads only its text
  * and the generated modules. Errors have places in the program's own lines.
  *
- * @param isInSession whether the runner gets its top-level names, to keep them for later programs.
  */
 export async function bundleProgram(
   program: Program,
   source: ModuleSource,
-  isInSession = false,
+  { isInSession = false, platform = "node" }: BundleOptions = {},
 ): Promise<BundleOutcome> {
   const bytes = Buffer.byteLength(program.code);
   const tooLarge = `the program is ${bytes} bytes and at most ${MAX_CODE_BYTES} are taken; pass data as data`;
@@ -88,8 +88,12 @@ export async function bundleProgram(
     if (!called.ok) return refuseText(called.message);
     const saved = await findSavedModules([...called.programs.values()]);
     if (!saved.ok) return refuseText(saved.message);
+    if (platform === "wasm" && saved.modules.size > 0)
+      return refuseText(
+        "a program that calls saved programs needs an engine with Node.js, and this one is wasm",
+      );
     const kept = isInSession ? await keepBindings(program) : undefined;
-    const bundled: Bundled = { program, source, kept, saved: saved.modules };
+    const bundled: Bundled = { program, source, kept, saved: saved.modules, platform };
     const plain = SPECIAL.test(program.code) ? undefined : await buildPlain(bundled);
     if (plain !== undefined) return { ok: true, bundle: plain };
     const [computed] = await findComputedImports(program);
@@ -173,8 +177,16 @@ async function build({ kept, ...unkept }: Bundled): Promise<string> {
   return result.outputFiles[0]?.text ?? "";
 }
 
+interface BundleOptions {
+  /** Whether the runner gets the program's top-level names, to keep them for later programs. */
+  isInSession?: boolean;
+  /** What the program will find around it. */
+  platform?: Platform | undefined;
+}
+
 /** The parts of a bundle. */
 interface Bundled {
+  platform: Platform;
   program: Program;
   source: ModuleSource;
   kept: KeptBindings | undefined;
@@ -193,7 +205,7 @@ function bracketDepth(code: string): number {
   return deepest;
 }
 
-function closedResolver({ program, source, saved }: Bundled): Plugin {
+function closedResolver({ program, source, saved, platform }: Bundled): Plugin {
   const files = new Map([...saved.values()].map((each) => [each.fileName, each]));
   const texts = [program, ...saved.values()].map(({ code }) => code).join("\n");
   return {
@@ -214,7 +226,7 @@ function closedResolver({ program, source, saved }: Bundled): Plugin {
           return { path, namespace: SAVED };
         if (namespace === SAVED && isBuiltin(path)) return { path, external: true };
         if (namespace !== PROGRAM) return refuseImport(path, program, source);
-        if (isBuiltin(path)) return { path, external: true };
+        if (isBuiltin(path)) return isOn(platform, path) ? { path, external: true } : refuseModule(path);
         const module = /^(?:\.\/)?(?:servers\/([a-z0-9_]+)|(programs))(?:\/index(?:\.[jt]s)?)?$/
           .exec(path)
           ?.slice(1)
@@ -255,6 +267,17 @@ function closedResolver({ program, source, saved }: Bundled): Plugin {
       }));
     },
   };
+}
+
+/** Whether a platform has a module of Node.js. */
+function isOn(platform: Platform, path: string): boolean {
+  return platform === "node" || WASM_MODULES.some((name) => name === path.replace(/^node:/, ""));
+}
+
+function refuseModule(path: string) {
+  const has = WASM_MODULES.map((name) => `node:${name}`).join(", ");
+  const text = `'${path}' is not in this engine (sandbox.engine: wasm); of Node's modules it has ${has}`;
+  return failWith(text, { code: "unknown_import", path });
 }
 
 function refuseImport(path: string, { code }: Program, source: ModuleSource) {

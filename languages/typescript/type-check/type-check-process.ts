@@ -1,5 +1,6 @@
 import type { DeclaredTool, GeneratedModule } from "../../../codegen/language-printer.ts";
 import { MAX_ERROR_MESSAGE_CHARS } from "../../../protocol/limits.ts";
+import type { Platform } from "../../../protocol/platform.ts";
 import { PROGRAMS_MODULE } from "../../../protocol/tool-names.ts";
 import type { LanguageProcesses } from "../../language.ts";
 import type { ModuleSource } from "../../module-source.ts";
@@ -7,6 +8,7 @@ import { offersExtract } from "../../name-lookup.ts";
 import type { Program } from "../../program.ts";
 import { loadMentioned, mentionedToolNames, toolNamesOf, withoutUnavailable } from "../tool-names.ts";
 import { type OpenedProgram, TypeScriptProcess } from "../typescript-api.ts";
+import { findAbsentGlobals } from "./absent-globals.ts";
 import { mayHaveRounded } from "./arguments.ts";
 import { GeneratedTypes } from "./generated-types.ts";
 import { CheckedFiles, CONFIG_PATH, type DataType, PROGRAM_PATH, ROOT } from "./project.ts";
@@ -39,6 +41,7 @@ interface Checked {
   behind: string;
   session: readonly string[];
   dataType: DataType | undefined;
+  platform: Platform | undefined;
 }
 
 /** The tool of a saved program, and the module that declares it. */
@@ -92,7 +95,12 @@ export class TypeCheckProcess {
    * Finds the mistakes in a program. Findings by declared types are mistakes. Findings that depend on observed types are only hints.
    * To separate them, a program with findings is checked again without observed types.
    */
-  async check(program: Program, modules: ModuleSource, earlier: readonly Program[]): Promise<Found> {
+  async check(
+    program: Program,
+    modules: ModuleSource,
+    earlier: readonly Program[],
+    platform?: Platform,
+  ): Promise<Found> {
     const { behind, session } = await earlierNames(program, earlier);
     const all = [program, ...earlier].map(({ code }) => code).join("\n");
     const seen = new Map(await loadMentioned(all, modules, { imported: true }));
@@ -107,7 +115,7 @@ export class TypeCheckProcess {
       }),
     );
     const dataType = saved && { name: saved.declared.input, isOpen: data === "open" };
-    const checked = { program, modules, seen, toolNames, behind, session, dataType };
+    const checked = { program, modules, seen, toolNames, behind, session, dataType, platform };
     const found = await this.#find(checked, false);
     const isSure = found.length === 0 || [...seen.values()].every(({ tools }) => !tools.some(isObserved));
     const sure = isSure ? found : await this.#find(checked, true);
@@ -120,7 +128,7 @@ export class TypeCheckProcess {
   }
 
   async #find(
-    { program, modules, seen, toolNames, behind, session, dataType }: Checked,
+    { program, modules, seen, toolNames, behind, session, dataType, platform }: Checked,
     declaredOnly: boolean,
   ): Promise<TypeMistake[]> {
     const changes = this.#files.replace({
@@ -144,8 +152,15 @@ export class TypeCheckProcess {
     if (syntax.length > 0) return [];
     // TypeScript reports no unknown members that are read by a text, and no numbers that lose digits.
     const isSuspicious = /\[\s*["']/.test(program.code) || mayHaveRounded(program.code);
-    if (semantics.length === 0 && !isSuspicious) return [];
-    return this.#judge(opened, semantics, [...seen.values()], modules);
+    const absent = platform === "wasm" ? await this.#findAbsent(opened) : [];
+    if (semantics.length === 0 && !isSuspicious) return absent;
+    return [...absent, ...(await this.#judge(opened, semantics, [...seen.values()], modules))];
+  }
+
+  /** Uses of globals that the platform lacks. */
+  async #findAbsent({ program: checked, checker }: OpenedProgram): Promise<TypeMistake[]> {
+    const file = await checked.getSourceFile(PROGRAM_PATH);
+    return file === undefined ? [] : findAbsentGlobals(file, checker);
   }
 
   async #judge(

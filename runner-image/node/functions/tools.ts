@@ -2,8 +2,9 @@ import { FrameError } from "../../../protocol/frames.ts";
 import { MAX_TOOL_NAME_CHARS } from "../../../protocol/limits.ts";
 import type { CallError, ReplyMessage } from "../../../protocol/messages.ts";
 import { parseNamespacedName } from "../../../protocol/tool-names.ts";
-import { type Channel, LateCallError } from "../channel.ts";
+import type { Channel } from "../channel.ts";
 import { carriedByJson } from "../json-value.ts";
+import { LateCallError } from "../late-call-error.ts";
 
 const MAX_SHOWN_CHARS = 64;
 
@@ -14,7 +15,7 @@ interface ToolFunction {
 }
 
 /** Makes the functions with which a program calls tools over one channel. */
-export function bindTools(channel: Channel): {
+export function bindTools(channel: Pick<Channel, "call">): {
   tool(name: string): ToolFunction;
   callTool(name: string, args?: unknown): Promise<unknown>;
 } {

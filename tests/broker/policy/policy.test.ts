@@ -15,4 +15,17 @@ describe("policy", () => {
       expect(decide({ ...policy, ...change }, tool)).toEqual(rule === undefined ? { kind } : { kind, rule });
     },
   );
+
+  const asks: Policy = { ...policy, asksUnlessReadOnly: "sandbox.wasm.tools: read_only" };
+  it.each<[string, Partial<Policy>, Record<string, unknown> | undefined, string]>([
+    ["a tool that says nothing is asked for", {}, undefined, "ask"],
+    ["a tool that says that it changes something is asked for", {}, { readOnlyHint: false }, "ask"],
+    ["a tool with a hint that is no boolean is asked for", {}, { readOnlyHint: "true" }, "ask"],
+    ["a tool that only reads is called", {}, { readOnlyHint: true }, "allow"],
+    ["a tool that is never asked for is called", { neverAsk: ["mcp__files__*"] }, undefined, "allow"],
+    ["a tool that is blocked is unavailable", { block: ["mcp__files__*"] }, undefined, "unavailable"],
+  ])("where all that does not only read is asked for, %s", (_name, change, annotations, kind) => {
+    const tool = annotations === undefined ? { namespacedName } : { namespacedName, annotations };
+    expect(decide({ ...asks, ...change }, tool as never).kind).toBe(kind);
+  });
 });

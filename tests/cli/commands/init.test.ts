@@ -1,3 +1,6 @@
+import { spawnSync } from "node:child_process";
+import { mkdirSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parseChoice } from "../../../cli/commands/configuration/client-files.ts";
 import { projectFromSources } from "../in-process.ts";
@@ -13,7 +16,11 @@ function setUp() {
     ".cursor/mcp.json": { mcpServers: { keyed } },
     ".codex/config.toml": `[mcp_servers.codexy]\ncommand = "cx"\nenv_vars = ["PASSED"]\n`,
   });
-  return { project, env: { ...project.env, APPDATA: undefined, CODEX_HOME: undefined } };
+  // With an engine chosen, nobody is asked which one is wanted.
+  return {
+    project,
+    env: { ...project.env, APPDATA: undefined, CODEX_HOME: undefined, PTC_ENGINE: "docker" },
+  };
 }
 
 describe.skipIf(process.platform !== "linux")("ptc init --import without a file", () => {
@@ -58,3 +65,22 @@ it.each<[string, number[] | undefined]>([
 ])("of three, %j chooses %j", (answer, chosen) => {
   expect(parseChoice(answer, 3)).toEqual(chosen);
 });
+
+it.skipIf(!hasPython || process.platform !== "linux")(
+  `asks on a terminal of a machine without gVisor which wall is wanted, and says how to have the stronger one${WITHOUT_PYTHON}`,
+  async () => {
+    const project = projectFromSources({});
+    const PATH = join(project.directory, "bin");
+    mkdirSync(PATH);
+    const python = spawnSync("python3", ["-c", "import sys; print(sys.executable)"]).stdout.toString().trim();
+    symlinkSync(python, join(PATH, "python3"));
+    const env = { ...project.env, PATH, DOCKER_HOST: "unix:///nowhere.sock", PTC_ENGINE: undefined };
+    const screen = await onTerminal(project, [["installed\\? \\[y/N\\]: ", "y\r"]], ["init"], env);
+    expect(screen).toContain("a weaker wall");
+    const written = project.read("ptc.yaml");
+    expect(written).toMatch(
+      /^# This machine had no gVisor[^\n]*\n# For the stronger one, install gVisor[^\n]*\nsandbox:\n {2}engine: wasm\n/m,
+    );
+    expect((await project.ptc(["list"], { env })).code).toBe(0);
+  },
+);

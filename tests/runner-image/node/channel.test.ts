@@ -2,9 +2,10 @@ import { createHmac } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { encodeFrame, encodeText, FrameDecoder } from "../../../protocol/frames.ts";
 import type { NextRequest } from "../../../protocol/messages.ts";
-import { Channel, type Connection, LateCallError } from "../../../runner-image/node/channel.ts";
+import { Channel, type Connection } from "../../../runner-image/node/channel.ts";
 import { EventOrder } from "../../../runner-image/node/environment/event-order.ts";
 import { ProgramScope } from "../../../runner-image/node/environment/program-scope.ts";
+import { LateCallError } from "../../../runner-image/node/late-call-error.ts";
 
 /** A channel, what it wrote (messages by write), what it passed on, and whether it keeps the process alive. */
 function openChannel() {

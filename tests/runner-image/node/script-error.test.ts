@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { describeThrown, userFrames } from "../../../runner-image/node/describe-thrown.ts";
 import { fillToolError, ToolError } from "../../../runner-image/node/functions/tools.ts";
-import { describeThrown, userFrames } from "../../../runner-image/node/program-run.ts";
 
 const STACK = `TypeError: boom
     at inner (file:///workspace/program:report.ts:3:9)

@@ -1,0 +1,181 @@
+import { once } from "node:events";
+import { afterAll, describe, expect, test } from "vitest";
+import { encodeFrame, FrameDecoder } from "../../../protocol/frames.ts";
+import { MAX_CALL_FRAME_BYTES, MAX_REPLY_FRAME_BYTES } from "../../../protocol/limits.ts";
+import type { ProgramEnvironment, Trace } from "../../../protocol/messages.ts";
+import { type Platform, WASM_ABSENT_GLOBALS, WASM_MODULES } from "../../../protocol/platform.ts";
+import { WASM_IMAGE, WasmEngine } from "../../../sandbox/wasm/wasm-engine.ts";
+import { builtWasmRunner } from "./runner-files.ts";
+
+const engine = new WasmEngine({ folder: await builtWasmRunner() });
+afterAll(() => engine.close());
+const PLATFORM: Platform = engine.platform;
+
+interface Ran {
+  claim: { ok: boolean; data?: unknown; error?: { type: string; message: string } } | undefined;
+  code: number;
+  stderr: string;
+  trace: Trace | undefined;
+}
+
+const ENVIRONMENT: ProgramEnvironment = { seed: "5e".repeat(32), time_zone: "Europe/Berlin" };
+
+/** Runs a bundle to its end; each call is answered with its arguments, the later ones first. */
+async function run(bundle: string, environment = ENVIRONMENT, memoryMb = 256): Promise<Ran> {
+  let stdout = "";
+  let stderr = "";
+  let trace: Trace | undefined;
+  const request = {
+    image: "",
+    runtime: WASM_IMAGE,
+    runner: "javascript",
+    owner: "test",
+    limits: { memoryMb, cpus: 1, pids: 64 },
+  } as const;
+  const started = await engine.start(request, {
+    onStdout(chunk) {
+      stdout += chunk;
+    },
+    onStderr(chunk) {
+      stderr += chunk;
+    },
+  });
+  const channel = await started.connected;
+  const decoder = new FrameDecoder(MAX_CALL_FRAME_BYTES);
+  const send = (message: object) => channel.write(encodeFrame(message, MAX_REPLY_FRAME_BYTES));
+  const calls: { id: number; arguments: unknown }[] = [];
+  channel.on("data", (chunk: Buffer) => {
+    for (const payload of decoder.push(chunk)) {
+      const message = JSON.parse(payload.toString());
+      if (message.type === "trace") trace = message.trace;
+      if (message.type === "call") calls.push(message);
+    }
+    setTimeout(() => {
+      for (const { id, arguments: args } of calls.splice(0).reverse())
+        send({ type: "reply", id, ok: true, data: args });
+    }, 5);
+  });
+  await once(channel, "data");
+  const caps = { max_output_bytes: 65_536, max_stderr_bytes: 65_536 };
+  send({ type: "program", bundle, data: {}, ...caps, environment });
+  const { code } = await started.exited;
+  return { claim: stdout === "" ? undefined : JSON.parse(stdout), code, stderr, trace };
+}
+
+const resultOf = async (expression: string) => {
+  const { claim } = await run(`globalThis.result = ${expression};`);
+  return claim?.ok ? claim.data : claim?.error?.message;
+};
+
+describe("a program in an interpreter", () => {
+  test("has no global that its platform is said to lack, and every module that it is said to have", async () => {
+    expect(PLATFORM).toBe("wasm");
+    const names = JSON.stringify(WASM_ABSENT_GLOBALS);
+    expect(await resultOf(`${names}.filter((name) => name in globalThis)`)).toEqual([]);
+    const modules = JSON.stringify(WASM_MODULES);
+    expect(
+      await resultOf(
+        `(await Promise.all(${modules}.map((name) => import("node:" + name)))).map(({ default: each }) => typeof each)`,
+      ),
+    ).toEqual(WASM_MODULES.map(() => "object"));
+  });
+
+  test.each([
+    ['new URL("?q=1", "https://x.y/z#f").href', "https://x.y/z?q=1"],
+    ['new URL("https://x.y/?a=1&a=2").searchParams.getAll("a")', ["1", "2"]],
+    [
+      '(() => { const url = new URL("https://x.y/?a=1"); url.searchParams.append("b", "2 3"); return url.href; })()',
+      "https://x.y/?a=1&b=2+3",
+    ],
+    [
+      '[...new URLSearchParams("?a=%C3%A4+b&c").entries()]',
+      [
+        ["a", "ä b"],
+        ["c", ""],
+      ],
+    ],
+    ['URL.parse("nothing")', null],
+    ['String(new URLSearchParams({ a: "ä b" }))', "a=%C3%A4+b"],
+    ['new TextDecoder().decode(new TextEncoder().encode("ä€"))', "ä€"],
+    ["structuredClone({ a: [new Date(0)] }).a[0].getTime()", 0],
+    ['Buffer.concat([Buffer.from("ä"), Buffer.from("6869", "hex")]).toString("base64")', "w6RoaQ=="],
+    [
+      'Buffer.from(await crypto.subtle.digest("SHA-256", new TextEncoder().encode("x"))).toString("hex")',
+      "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881",
+    ],
+    ['require("node:crypto").createHmac("sha256", "k").update("x").digest("hex").length', 64],
+    ['require("path").join("a", "..", "b.txt")', "b.txt"],
+    ['require("path").resolve("b")', "/workspace/b"],
+    ['require("node:util").inspect({ a: new Map([[1, { b: 2 }]]) })', "{ a: Map(1) { 1 => { b: 2 } } }"],
+    ['(1234.5).toLocaleString("de-DE")', "1.234,5"],
+    ['["ä", "z", "a"].sort((a, b) => a.localeCompare(b, "de"))', ["a", "ä", "z"]],
+    ['new Date(Date.UTC(2024, 6, 1)).toLocaleDateString("en-US", { month: "long" })', "July"],
+    ["new Date(2024, 6, 1).toISOString()", "2024-06-30T22:00:00.000Z"],
+    ["await new Promise((resolve) => setTimeout(resolve, 5, 'done'))", "done"],
+    ["typeof (9007199254740993n + 1n)", "bigint"],
+  ])("%s is %j", async (expression, value) => {
+    expect(await resultOf(expression)).toEqual(value);
+  });
+
+  test("prints values whole, with the frames of its own lines in a stack", async () => {
+    const { stderr } = await run(
+      'console.log("a", { b: [1, new Set([2])] }); console.error(new Error("no").message);',
+    );
+    expect(stderr).toContain(JSON.stringify(["out", "a { b: [ 1, Set(1) { 2 } ] }\n"]));
+    expect(stderr).toContain(JSON.stringify(["err", "no\n"]));
+  });
+
+  test.each([
+    [
+      "a rejection that nobody handles",
+      "(async () => { throw new TypeError('lost'); })();",
+      /TypeError: lost/,
+    ],
+    ["what it throws", "throw new RangeError('far');", /RangeError: far/],
+    ["a promise that never settles", "await new Promise(() => {});", /can never settle/],
+    ["recursion without end", "(function f() { return f() + 1; })();", /call stack/],
+    ["a result that JSON cannot carry", "globalThis.result = new Map();", /is a Map/],
+  ])("fails by %s", async (_what, bundle, message) => {
+    expect((await run(bundle)).claim?.error?.message).toMatch(message);
+  });
+
+  test("that takes more memory than it has ends as one out of memory, and cannot catch that", async () => {
+    const greedy = "const held = []; for (;;) try { held.push(new Uint8Array(1e6).fill(1)); } catch {}";
+    const { claim, code, stderr } = await run(greedy, ENVIRONMENT, 64);
+    expect([claim, code, /heap out of memory/.test(stderr)]).toEqual([undefined, 134, true]);
+  });
+
+  test("sees the same clock, randomness and order of answers in a replay", async () => {
+    const bundle = `
+      const call = globalThis[Symbol.for("ptc.tool")]("mcp__x__y");
+      const order = [];
+      await Promise.all([1, 2, 3].map(async (id) => { await call({ id }); order.push(id); }));
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      globalThis.result = { order, at: Date.now(), now: performance.now(), random: Math.random(), id: crypto.randomUUID() };`;
+    const live = await run(bundle);
+    const replay = live.trace as Trace;
+    const again = await run(bundle, { ...ENVIRONMENT, replay });
+    expect(live.claim).toMatchObject({ ok: true });
+    expect(again.claim).toEqual(live.claim);
+    expect(again.trace).toEqual(replay);
+  });
+
+  test.each([
+    [
+      "the process",
+      "[typeof process.binding, process.pid, Object.keys(process.env).length, typeof process.mainModule]",
+      ["undefined", null, 0, "undefined"],
+    ],
+    [
+      "constructors of the host",
+      "[URL, Buffer, console.log, Symbol.for('ptc.tool')].map((each) => { try { return each.constructor.constructor('return typeof require(\"node:path\").constructor.constructor(\"return process.binding\")()')(); } catch (error) { return 'undefined'; } })",
+      ["undefined", "undefined", "undefined", "undefined"],
+    ],
+    ["files", "await import('node:fs').then(() => 'there', () => 'absent')", "absent"],
+    ["the network", "await import('node:net').then(() => 'there', () => 'absent')", "absent"],
+    ["processes", "await import('node:child_process').then(() => 'there', () => 'absent')", "absent"],
+    ["other files as modules", "await import('/etc/passwd').then(() => 'there', () => 'absent')", "absent"],
+  ])("reaches nothing of the machine by %s", async (_what, expression, value) => {
+    expect(await resultOf(expression)).toEqual(value);
+  });
+});
