@@ -15,12 +15,12 @@ const CALL: ObservedCall = {
 };
 
 describe("an observer behind the redactor", () => {
-  it("sees names and arguments without secrets, and what came of a call as it is", () => {
+  it("sees names and arguments without secrets, and what came of a call as it is", async () => {
     const onCall = vi.fn();
     const onCallStarted = vi.fn();
     const observer = redactObserver({ onCall, onCallStarted }, new Redactor([SECRET]));
     observer.onCallStarted?.({ seq: 1, tool: CALL.tool });
-    void observer.onCall?.(CALL);
+    await observer.onCall?.(CALL);
     expect(onCallStarted).toHaveBeenCalledExactlyOnceWith({ seq: 1, tool: "mcp__files__[REDACTED]" });
     expect(onCall).toHaveBeenCalledExactlyOnceWith({
       ...CALL,

@@ -179,12 +179,10 @@ describe("the approvals of a run", () => {
       ask: () => new Promise((resolve) => open.push(() => resolve({ decision: "once", by: "ann" }))),
     });
     const both = [1, 2].map((args) => approvals.approve(tool, args, signal));
-    await Promise.resolve();
-    expect([approvals.waiting, open.length]).toEqual([2, 1]);
+    await expect.poll(() => [approvals.waiting, open.length]).toEqual([2, 1]);
     open[0]?.();
     await both[0];
-    await Promise.resolve();
-    expect([approvals.waiting, open.length]).toEqual([1, 2]);
+    await expect.poll(() => [approvals.waiting, open.length]).toEqual([1, 2]);
     open[1]?.();
     await both[1];
     expect(approvals.waiting).toBe(0);
