@@ -473,6 +473,10 @@ export class RunFlow {
     const read = [...this.#read.keys(), ...this.#conversation.untraced];
     const { codes, flags } = folded;
     const spelt = new Set<string>();
+    // Words come in their order, and so do the pieces around them.
+    const waiting = found.toSorted((a, b) => a.from - b.from);
+    let around: (Piece & { origin: Origin })[] = [];
+    let entered = 0;
     const end = folded.length - 1;
     for (let at = 0; at < end; ) {
       let to = at + 1;
@@ -484,9 +488,10 @@ export class RunFlow {
         !own.includes(0) && !own.includes(1) && (to - at === 1 || /\d/.test(word) || !spelt.has(word));
       if (isSpelt) spelt.add(word);
       if (own.includes(0) || isSpelt) {
-        const of = found
-          .filter((piece) => piece.from <= at && piece.to >= to)
-          .flatMap(({ origin }) => [...origin.labels, ...(origin.possible ?? [])]);
+        for (let next = waiting[entered]; next !== undefined && next.from <= at; next = waiting[++entered])
+          around.push(next);
+        around = around.filter((piece) => piece.to >= to);
+        const of = around.flatMap(({ origin }) => [...origin.labels, ...(origin.possible ?? [])]);
         const labels = of.length > 0 ? [...new Set(of)] : read;
         if (labels.length > 0) this.#conversation.hint(word, labels, signsIn(folded.gapAt(at)));
       }
