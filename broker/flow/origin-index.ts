@@ -14,9 +14,14 @@ const MAX_PLACES_OF_WORD = 8;
 /** The first table of an index is small, and each further one twice as large up to a bound, so that no table is ever built anew. */
 const FIRST_TABLE = 256;
 const MAX_TABLE = 65_536;
-/** A search that compares more characters than these, and than so many for each of its own, ends without having found everything. */
+/**
+ * A search that compares more characters than these, and than so many for each of its own, ends without having found everything. What is
+ * made of a found piece counts as well, once for each of its characters.
+ */
 const MIN_COMPARED = 50_000;
-const COMPARED_PER_CHAR = 64;
+const COMPARED_PER_CHAR = 96;
+/** A step of a search ends once it has compared so many, however few characters it has gone on by. */
+const MAX_COMPARED_IN_STEP = 100_000;
 /** How much of a text is entered in one step, in characters, and how much of it is repeated in the next to be decoded there too. */
 const STEP_CHARS = 16_384;
 const STEP_OVERLAP = 256;
@@ -214,11 +219,12 @@ export class Search {
     return this.#left < 0;
   }
 
-  /** Looks at so many further characters. */
+  /** Looks at no more than so many further characters, and at fewer if they cost much. */
   advance(chars: number): void {
     const until = Math.min(this.#end, this.#at + chars);
+    const least = Math.max(0, this.#left - MAX_COMPARED_IN_STEP);
     const { codes, flags } = this.#text;
-    for (; this.#at < until && this.#left >= 0; this.#at++) {
+    for (; this.#at < until && this.#left >= least; this.#at++) {
       const at = this.#at;
       if (codes[at] === 0) continue;
       const isWord = ((flags[at] ?? 0) & WORD_START) !== 0;
@@ -305,6 +311,7 @@ export class Search {
 
   #report(from: number, place: number, length: number): void {
     const source = this.#index.sourceAt(place);
+    this.#left -= length;
     if (this.#isExact) {
       for (const piece of this.#samePieces(from, place, length))
         this.#onFound({ source, ...piece, isWhole: true });

@@ -427,10 +427,10 @@ export class RunFlow {
       for (const [index, reading] of readings(text.slice(from, at + SHOWN_STEP_CHARS)).entries()) {
         const folded = FoldedText.of(reading);
         const known = new Uint8Array(folded.length);
-        const trusted: Piece[] = [];
+        const cover = new Cover(folded);
         const onTrusted = ({ source, from: start, to }: Found) => {
           if (this.#conversation.origin(source).isEcho === true) return;
-          trusted.push({ from: start, to });
+          cover.add(start, to);
           // Letters and syllables of others can spell anything.
           if (to - start >= MIN_SPELLING_CHARS) known.fill(1, start, to);
           else for (let index = start; index < to; index++) known[index] = Math.max(known[index] ?? 0, 2);
@@ -454,7 +454,6 @@ export class RunFlow {
           }),
         ];
         for (const search of searches) isCut = (await complete(search, pace)) || isCut;
-        const cover = new Cover(trusted);
         for (const { from: start, to, origin } of pieces) {
           if (cover.holds(start, to)) continue;
           known.fill(1, start, to);
@@ -474,6 +473,10 @@ export class RunFlow {
     const read = [...this.#read.keys(), ...this.#conversation.untraced];
     const { codes, flags } = folded;
     const spelt = new Set<string>();
+    // Words come in their order, and so do the pieces around them.
+    const waiting = found.toSorted((a, b) => a.from - b.from);
+    let around: (Piece & { origin: Origin })[] = [];
+    let entered = 0;
     const end = folded.length - 1;
     for (let at = 0; at < end; ) {
       let to = at + 1;
@@ -485,9 +488,10 @@ export class RunFlow {
         !own.includes(0) && !own.includes(1) && (to - at === 1 || /\d/.test(word) || !spelt.has(word));
       if (isSpelt) spelt.add(word);
       if (own.includes(0) || isSpelt) {
-        const of = found
-          .filter((piece) => piece.from <= at && piece.to >= to)
-          .flatMap(({ origin }) => [...origin.labels, ...(origin.possible ?? [])]);
+        for (let next = waiting[entered]; next !== undefined && next.from <= at; next = waiting[++entered])
+          around.push(next);
+        around = around.filter((piece) => piece.to >= to);
+        const of = around.flatMap(({ origin }) => [...origin.labels, ...(origin.possible ?? [])]);
         const labels = of.length > 0 ? [...new Set(of)] : read;
         if (labels.length > 0) this.#conversation.hint(word, labels, signsIn(folded.gapAt(at)));
       }
@@ -547,32 +551,32 @@ export class RunFlow {
       ...FoldedText[],
     ];
     const end = read.length - 1;
-    const trusted: (Piece & { origin: Origin })[] = [];
-    let isCut = await complete(
-      new Search(
-        plain,
-        read,
-        ({ source, from, to }) => trusted.push({ from, to, origin: this.#conversation.origin(source) }),
-        { isExact: true },
-      ),
-      pace,
-    );
+    const pieces = new Cover(read);
+    const cover = new Cover(read);
+    /** The texts without labels that it has pieces of, with the length of the longest. */
+    const trusted = new Map<Origin, number>();
+    const onTrusted = ({ source, from, to }: Found) => {
+      const origin = this.#conversation.origin(source);
+      pieces.add(from, to);
+      if (origin.isEcho !== true) cover.add(from, to);
+      trusted.set(origin, Math.max(to - from, trusted.get(origin) ?? 0));
+    };
+    let isCut = await complete(new Search(plain, read, onTrusted, { isExact: true }), pace);
     const isAccounted = end > 0 && isWritten(text) && isAround(read, 0) && isAround(read, end);
     const wholes = isAccounted
-      ? trusted.filter(({ from, to }) => from === 0 && to === end).map(({ origin }) => origin)
+      ? [...trusted].filter(([, length]) => length === end).map(([origin]) => origin)
       : [];
     const meant = this.#conversation.saidWords.means(value, path);
     const isSaid =
       meant ?? (wholes.some(({ kind }) => kind === "user") || (!isAccounted && this.#says(text)));
     const refs = new Map<Origin, true>();
     if (isSaid) {
-      for (const { origin } of trusted) refs.set(origin, true);
+      for (const origin of trusted.keys()) refs.set(origin, true);
       return { ...none, isSaid, origins: [{ kind: "user", labels: [] }, ...this.#refs(refs, [])] };
     }
     const labels = new Set<string>();
     const open = new Set<string>();
     const short = new Set<string>();
-    const cover = new Cover(trusted.filter(({ origin }) => origin.isEcho !== true));
     let isForeign = false;
     for (const folded of [read, ...decoded]) {
       const size = folded.length - 1;
@@ -605,10 +609,10 @@ export class RunFlow {
       !isAmbiguous &&
       (explaining.length > 0 ||
         isNamedBy(text, end, this.#own.length > 0 ? [] : this.#texts) ||
-        (isAccounted && typeof value === "string" && isMadeOf(read, trusted)));
+        (isAccounted && typeof value === "string" && isMadeOf(read, pieces)));
     const hinted = this.#hintedIn(read, text, explaining);
-    for (const { origin, from, to } of trusted)
-      if (labels.size === 0 || to - from >= MIN_SHOWN_CHARS) refs.set(origin, true);
+    for (const [origin, length] of trusted)
+      if (labels.size === 0 || length >= MIN_SHOWN_CHARS) refs.set(origin, true);
     // A value whose words all stand in texts without labels may have been made of these: an experiment can tell.
     const isMade = labels.size > 0 && (await this.#hasWordsOf(read, tracing));
     const certain = isMade ? [] : [...labels].sort();
@@ -639,12 +643,12 @@ export class RunFlow {
   }
 
   async #coverOf(folded: FoldedText, { plain, pace }: Tracing): Promise<Cover> {
-    const trusted: Piece[] = [];
+    const cover = new Cover(folded);
     const onFound = ({ source, from, to }: Found) => {
-      if (this.#conversation.origin(source).isEcho !== true) trusted.push({ from, to });
+      if (this.#conversation.origin(source).isEcho !== true) cover.add(from, to);
     };
     await complete(new Search(plain, folded, onFound, { isExact: true }), pace);
-    return new Cover(trusted);
+    return cover;
   }
 
   /** The labels of what the model may have made a value of, where its program is all that explains it. */
@@ -769,14 +773,12 @@ function isIn(said: string, text: string, between: RegExp): boolean {
 }
 
 /** Whether a text is made of a few pieces, between which there are only spaces. Of short pieces it may have fewer. */
-function isMadeOf(read: FoldedText, pieces: readonly Piece[]): boolean {
+function isMadeOf(read: FoldedText, pieces: Cover): boolean {
   const end = read.length - 1;
-  const farthest = new Map<number, number>();
-  for (const { from, to } of pieces) farthest.set(from, Math.max(to, farthest.get(from) ?? 0));
   let [at, parts, shorts] = [0, 0, 0];
   while (at < end) {
-    const to = farthest.get(at);
-    if (to === undefined || ++parts > MAX_PARTS) return false;
+    const to = pieces.endFrom(at);
+    if (to === 0 || ++parts > MAX_PARTS) return false;
     if (to - at < MIN_PART_CHARS && ++shorts > MAX_SHORT_PARTS) return false;
     const gap = to === end ? " " : read.gapAt(to);
     if (gap === undefined || gap.length > MAX_AROUND_CHARS || !/\s/.test(gap)) return false;
@@ -820,29 +822,38 @@ function joined({ path, value }: Leaf, parts: readonly LeafFlow[]): LeafFlow {
   };
 }
 
-/** A set of pieces, which can tell whether any of them contains another piece. */
+/** A set of pieces of a text, which can tell whether any of them contains another piece. */
 class Cover {
-  readonly #from: number[] = [];
-  /** For each piece, the farthest end of all pieces up to it. */
-  readonly #to: number[] = [];
+  /** For each character the farthest end of the pieces that begin there, and of those that begin there or before. */
+  readonly #ends: Int32Array;
+  #reach: Int32Array | undefined;
 
-  constructor(pieces: readonly Piece[]) {
-    for (const { from, to } of pieces.toSorted((a, b) => a.from - b.from)) {
-      this.#from.push(from);
-      this.#to.push(Math.max(to, this.#to.at(-1) ?? 0));
-    }
+  constructor({ length }: FoldedText) {
+    this.#ends = new Int32Array(length);
+  }
+
+  add(from: number, to: number): void {
+    this.#ends[from] = Math.max(to, this.endFrom(from));
+    this.#reach = undefined;
+  }
+
+  /** Where the longest piece ends that begins at a character; 0 if none begins there. */
+  endFrom(from: number): number {
+    return this.#ends[from] ?? 0;
   }
 
   holds(from: number, to: number): boolean {
-    let low = 0;
-    let high = this.#from.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if ((this.#from[middle] ?? 0) <= from) low = middle + 1;
-      else high = middle;
-    }
-    return low > 0 && (this.#to[low - 1] ?? 0) >= to;
+    this.#reach ??= reachOf(this.#ends);
+    return (this.#reach[from] ?? 0) >= to;
   }
+}
+
+function reachOf(ends: Int32Array): Int32Array {
+  let farthest = 0;
+  return ends.map((end) => {
+    farthest = Math.max(farthest, end);
+    return farthest;
+  });
 }
 
 /** A piece of text between spaces, with the properties that tell whether it shows an origin. */

@@ -12,8 +12,10 @@ const FOLDERS =
 const MAY_PARSE: Readonly<Record<string, string>> = {
   "archive/postgres/postgres-counters.ts": "counts that ptc keeps",
   "archive/postgres/postgres-facts.ts": "texts by name",
+  "broker/flow/schema-choices.ts": "a name in a path of ptc",
   "broker/schemas/schema-worker.ts": "the bounds of a check",
   "catalog/learned/shape.ts": "only whether a text is JSON",
+  "catalog/schema-members.ts": "a name in a path of ptc.yaml",
   "cli/front.ts": "what the build has written",
   "cli/terminal/result-file.ts": "a text in quotes",
   "execution/output/whole-output.ts": "a text in quotes",

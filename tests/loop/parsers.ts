@@ -8,6 +8,8 @@ import { unmistakableLine } from "../../base/unmistakable-line.ts";
 import { oneLine } from "../../base/visible-text.ts";
 import { renderApprovalOverview } from "../../broker/approvals/approval-overview.ts";
 import { renderApprovalArguments, WHOLE } from "../../broker/approvals/approval-text.ts";
+import { Conversation } from "../../broker/flow/conversation.ts";
+import { RunFlow } from "../../broker/flow/run-flow.ts";
 import { placesIn } from "../../broker/policy/value-lists.ts";
 import { assignIdentifiers } from "../../catalog/identifiers.ts";
 import { ConsoleDecoder } from "../../protocol/console-stream.ts";
@@ -45,6 +47,16 @@ const REDACTOR = new Redactor(["s3cr3t-Token-value", "an0ther/Secret+value="], [
 const CHUNK = 64 * 1024;
 
 const MANY_ARGUMENTS = Object.fromEntries(Array.from({ length: 50_000 }, (_, i) => [`k${i}`, i]));
+
+/** A text that the user said and a tool answered, sent to another tool and shown to the model. */
+async function traceOrigins(text: string): Promise<void> {
+  const conversation = new Conversation();
+  conversation.say(text);
+  const run = new RunFlow({ conversation, runId: "1", isSticky: true, program: ["x"] });
+  run.answered({ tool: "t", server: "s", seq: 1 }, ["l"], undefined, [{ a: text }]);
+  await run.follow({ tool: "t", seq: 2, arguments: { a: `${text}x` } });
+  await run.show([text]);
+}
 
 export const PARSERS: Readonly<Record<string, Parser>> = {
   archive: { elsewhere: "one archived text is read at a time, and a text has the bounds of `frames`" },
@@ -103,5 +115,8 @@ export const PARSERS: Readonly<Record<string, Parser>> = {
     ],
   },
   "tool-results": { operations: () => over(worstJson(MIB), (json) => parseForeignJson(json, LIMITS)) },
-  "value-origins": { elsewhere: "the tracing of values has bounds and targets of its own" },
+  "value-origins": {
+    operations: () =>
+      Object.entries(worstTexts(CHUNK)).map(([what, text]) => ({ what, work: () => traceOrigins(text) })),
+  },
 };
