@@ -38,6 +38,8 @@ export interface Configuration {
   readonly pii: PiiSettings | undefined;
   /** Every entry of `tools` and `approvals`, and every tool with its own labels, with its place in the file. */
   readonly toolPatterns: readonly ToolPattern[];
+  /** Every argument and field that labels and `accepts` name, with its place in the file. */
+  readonly flowNames: readonly FlowName[];
   /** `maxReplyBytes` is never more than `maxOutputBytes`. */
   readonly execution: Plain<Settings["execution"]> & { readonly maxParallelPrograms: number };
   readonly limits: {
@@ -314,6 +316,18 @@ export type ServerConfiguration =
   | LocalServerConfiguration
   | FunctionServerConfiguration
   | ModelServerConfiguration;
+
+/** An argument or a field that the configuration names, with its place. */
+export interface FlowName {
+  /** Configured name of the server. */
+  readonly server: string;
+  /** Protocol name of the tool; `undefined` for all tools of the server. */
+  readonly tool: string | undefined;
+  readonly kind: "argument" | "field";
+  readonly name: string;
+  readonly key: string;
+  readonly line: number;
+}
 
 export interface ToolPattern {
   readonly key: string;

@@ -11,6 +11,7 @@ import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import type { Configuration } from "./configuration.ts";
 import { ConfigurationError, type Problem } from "./configuration-error.ts";
 import { credentialsOf, distinctSecrets, secretsOf } from "./configured-servers.ts";
+import { findListsAsLabels, locateFlowNames } from "./flow-names.ts";
 import { buildHttp, findHttpProblems, httpSecrets } from "./http-settings.ts";
 import { buildLocalServer, findLocalToolProblems } from "./local-tools.ts";
 import { buildServer, findServerProblems } from "./mcp-servers.ts";
@@ -114,6 +115,7 @@ function findProblems(
     ...findDirectProblems(settings),
     ...findPiiProblems(settings.pii),
     ...findListProblems(settings),
+    ...findListsAsLabels(settings),
     ...findSearchProblems(settings.search, environment),
     ...findStorageProblems(settings.storage, unsetIn),
     ...findHttpProblems(settings.http),
@@ -231,6 +233,7 @@ function buildConfiguration(
     ),
     pii: withheld,
     toolPatterns: locatePatterns({ ...settings, direct }, source),
+    flowNames: locateFlowNames(settings, source),
     execution: {
       ...execution,
       maxReplyBytes: Math.min(execution.maxReplyBytes, execution.maxOutputBytes),

@@ -296,7 +296,13 @@ export interface PtcConfig {
             }
         )[];
         /**
-         * which labels may flow into it; by default all. Or a mapping of its arguments, `*` for all others, each to labels or to `{ labels, lists }`
+         * what the fields of its results carry, where that is not the same: paths such as `messages[].body` to labels, `*` for all others (by default `labels`)
+         */
+        results?: {
+          [k: string]: string[];
+        };
+        /**
+         * which labels may flow into it; by default all. Or a mapping of its arguments, `*` for all others and `()` for whether the call is made, each to labels or to `{ labels, lists, named, said }`
          */
         accepts?:
           | string[]
@@ -306,6 +312,12 @@ export interface PtcConfig {
                 | {
                     labels?: string[] | null;
                     lists?: string[] | null;
+                    named?: string[] | null;
+                    said?:
+                      | "host"
+                      | {
+                          host: string[];
+                        };
                   };
             };
         /**
@@ -338,6 +350,12 @@ export interface PtcConfig {
                 }
             )[];
             /**
+             * what the fields of its results carry, where that is not the same: paths such as `messages[].body` to labels, `*` for all others (by default `labels`)
+             */
+            results?: {
+              [k: string]: string[];
+            };
+            /**
              * which labels may flow into the tool, instead of its server's
              */
             accepts?:
@@ -348,6 +366,12 @@ export interface PtcConfig {
                     | {
                         labels?: string[] | null;
                         lists?: string[] | null;
+                        named?: string[] | null;
+                        said?:
+                          | "host"
+                          | {
+                              host: string[];
+                            };
                       };
                 };
           };
@@ -480,7 +504,13 @@ export interface PtcConfig {
               }
           )[];
           /**
-           * which labels may flow into it; by default all. Or a mapping of its arguments, `*` for all others, each to labels or to `{ labels, lists }`
+           * what the fields of its results carry, where that is not the same: paths such as `messages[].body` to labels, `*` for all others (by default `labels`)
+           */
+          results?: {
+            [k: string]: string[];
+          };
+          /**
+           * which labels may flow into it; by default all. Or a mapping of its arguments, `*` for all others and `()` for whether the call is made, each to labels or to `{ labels, lists, named, said }`
            */
           accepts?:
             | string[]
@@ -490,6 +520,12 @@ export interface PtcConfig {
                   | {
                       labels?: string[] | null;
                       lists?: string[] | null;
+                      named?: string[] | null;
+                      said?:
+                        | "host"
+                        | {
+                            host: string[];
+                          };
                     };
               };
         }[]
@@ -547,6 +583,10 @@ export interface PtcConfig {
      * what becomes of a call with a value that its argument does not accept: `ask` asks a person
      */
     refused?: "deny" | "ask";
+    /**
+     * `careful`: a person is asked about each change that might not be made if labelled data were other data
+     */
+    preset?: "none" | "careful";
     /**
      * names of `lists` whose values a model may be shown without carrying their labels, such as ids
      */
@@ -931,7 +971,13 @@ export interface PtcConfig {
         }
     )[];
     /**
-     * which labels may flow into it; by default all. Or a mapping of its arguments, `*` for all others, each to labels or to `{ labels, lists }`
+     * what the fields of its results carry, where that is not the same: paths such as `messages[].body` to labels, `*` for all others (by default `labels`)
+     */
+    results?: {
+      [k: string]: string[];
+    };
+    /**
+     * which labels may flow into it; by default all. Or a mapping of its arguments, `*` for all others and `()` for whether the call is made, each to labels or to `{ labels, lists, named, said }`
      */
     accepts?:
       | string[]
@@ -941,6 +987,12 @@ export interface PtcConfig {
             | {
                 labels?: string[] | null;
                 lists?: string[] | null;
+                named?: string[] | null;
+                said?:
+                  | "host"
+                  | {
+                      host: string[];
+                    };
               };
         };
     /**

@@ -133,10 +133,19 @@ const IN_HEADER = "holds a character that no HTTP header may; remove it";
 /** The labels of a server's or a tool's data, and the labels that may flow into it. */
 function flow(
   labels = "what its results carry; `{ label: L, unless: { ARGUMENT: PATTERN } }` (or `when`) for calls with other arguments alone",
-  accepts = "which labels may flow into it; by default all. Or a mapping of its arguments, `*` for all others, each to labels or to `{ labels, lists }`",
+  accepts = "which labels may flow into it; by default all. Or a mapping of its arguments, `*` for all others and `()` for whether the call is made, each to labels or to `{ labels, lists, named, said }`",
+  results = "what the fields of its results carry, where that is not the same: paths such as `messages[].body` to labels, `*` for all others (by default `labels`)",
 ) {
   return {
     labels: setting(labelEntries(), labels),
+    results: setting(
+      z
+        .record(text(512), list(label()), {
+          error: 'must be a mapping of fields to labels, such as { "messages[].body": [untrusted], "*": [] }',
+        })
+        .optional(),
+      results,
+    ),
     accepts: setting(
       z
         .union([list(label()), z.record(text(512), argumentAccepts())], {
@@ -185,9 +194,16 @@ function argumentAccepts() {
   const listed = mapping({
     labels: orEmpty(list(label())),
     lists: orEmpty(list(ownName("list"))),
+    /** Lists of which the user has to name the entry that is meant. */
+    named: orEmpty(list(ownName("list"))),
+    said: z
+      .union([z.literal("host"), mapping({ host: list(label()) })], {
+        error: "must be `host`, or { host: [...] } with the labels that a host which the user named lets in",
+      })
+      .optional(),
   });
   return z.union([list(label()), listed], {
-    error: "must be a list of labels, or { labels: [...], lists: [...] }",
+    error: "must be a list of labels, or { labels: [...], lists: [...], named: [...], said: host }",
   });
 }
 

@@ -180,6 +180,11 @@ export const Settings = section({
         "what becomes of a call with a value that its argument does not accept: `ask` asks a person",
         {},
       ),
+      preset: setting(
+        oneOf(["none", "careful"]).default("none"),
+        "`careful`: a person is asked about each change that might not be made if labelled data were other data",
+        {},
+      ),
       plain: setting(
         orEmpty(list(ownName("list"))),
         "names of `lists` whose values a model may be shown without carrying their labels, such as ids",
