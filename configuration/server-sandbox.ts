@@ -1,6 +1,7 @@
 /** The sandboxes of servers: finds problems of `servers[].sandbox`, and builds what it says. */
 
 import { basename, isAbsolute, join, relative, resolve } from "node:path";
+import { listUpTo } from "../base/visible-text.ts";
 import { PRIVATE_FOLDER_NAME } from "../system/private-folder.ts";
 import type { AllowedHost } from "../upstream/egress/egress.ts";
 import type { ServerConfiguration, ServerSandbox } from "./configuration.ts";
@@ -12,6 +13,8 @@ type SandboxEntry = NonNullable<ServerEntry["sandbox"]>;
 
 const USUAL_PORTS = [443, 80];
 const DEFAULT_MEMORY_MB = 512;
+/** The longest list of hosts that people are shown. */
+const MAX_HOSTS_CHARS = 200;
 /** Names that only a private network can have (RFC 6762, section 3 and appendix G; RFC 8375; ICANN's `.internal`), and those without a dot. */
 const PRIVATE_NAME = /^[^.]+$|\.(?:internal|intranet|private|corp|home|lan|local|home\.arpa)$/;
 function allowedHost(entry: NonNullable<SandboxEntry["network"]>[number]): AllowedHost {
@@ -51,6 +54,26 @@ export function sandboxOf(
   if (server.sandbox !== undefined) return server.sandbox;
   if (mode === "off") return undefined;
   return { network: [], files: [], memoryMb: DEFAULT_MEMORY_MB };
+}
+
+/**
+ * Says for people where a server over stdio runs under `sandbox.servers`, and which hosts it reaches from a sandbox; undefined for other
+ * servers. `wanted` starts no engine here, so the text leaves open whether there is one.
+ */
+export function describePlace(
+  server: ServerConfiguration,
+  mode: Settings["sandbox"]["servers"],
+): string | undefined {
+  if (server.transport !== "stdio") return undefined;
+  const sandbox = sandboxOf(server, mode);
+  if (sandbox === undefined) return "as a process of this machine, without a sandbox";
+  const hosts = sandbox.network.map(({ host, ports }) =>
+    ports.join() === USUAL_PORTS.join() ? host : `${host}:${ports.join()}`,
+  );
+  const where = mode === "wanted" ? "in a sandbox (where one can be started)" : "in a sandbox";
+  return hosts.length === 0
+    ? `${where} without a network`
+    : `${where} that reaches ${listUpTo(hosts, MAX_HOSTS_CHARS)}`;
 }
 
 /** Problems of the sandboxes of servers with valid keys and types. */

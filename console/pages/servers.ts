@@ -9,6 +9,7 @@ import { oneLine, visibleLine } from "../../base/visible-text.ts";
 import { countTools } from "../../catalog/parse-tool.ts";
 import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
+import { describePlace } from "../../configuration/server-sandbox.ts";
 import type { LoginStatus } from "../../logins/logins.ts";
 import { html, type Markup, renderSection, renderTable, renderTime } from "../../server/pages/page.ts";
 import { type Answers, type Asked, NotFound, RefusedError, type Routes } from "../answers.ts";
@@ -90,6 +91,8 @@ export async function recentCalls(
 interface ServersPage {
   frame: Frame;
   servers: Configuration["servers"];
+  /** What holds for servers whose entries say nothing of a sandbox. */
+  sandboxes: Configuration["sandbox"]["servers"];
   catalog: ToolCatalog;
   /** Of the calls of the last days; `undefined` where the viewer sees none but their own runs. */
   stats: readonly ToolStats[] | undefined;
@@ -109,12 +112,16 @@ interface ServersPage {
 
 function renderServers(page: ServersPage): ConsolePage {
   const { frame, servers, catalog, stats, days, recent, logins, check, notice } = page;
-  const rows = servers.map(({ name, module, transport, off, description }) => {
+  const rows = servers.map((server) => {
+    const { name, module, transport, off, description } = server;
     const listed = catalog.server(module);
     const checked = check?.servers.get(name);
     const about = off ?? checked?.why ?? catalog.unlisted.get(module) ?? description ?? "";
     const { name: says = "", version = "" } = listed?.implementation ?? {};
-    const kind = [KINDS[transport], oneLine(`${says} ${version}`.trim(), 120)].filter((part) => part !== "");
+    const place = describePlace(server, page.sandboxes) ?? "";
+    const kind = [KINDS[transport], oneLine(`${says} ${version}`.trim(), 120), place].filter(
+      (part) => part !== "",
+    );
     return {
       cells: [
         html`<a href="${BASE}/tools?server=${encodeURIComponent(module)}">${name}</a><span class="who">${kind.join(", ")}</span>`,
@@ -310,8 +317,9 @@ export function serversRoutes(app: Routes, answers: Answers): void {
       logins?.(viewer),
       answers.frame(c),
     ]);
+    const { servers, sandbox } = configuration();
     return renderServers({
-      ...{ frame, catalog, recent, servers: configuration().servers, days: OVERVIEW_DAYS },
+      ...{ frame, catalog, recent, servers, sandboxes: sandbox.servers, days: OVERVIEW_DAYS },
       stats: isAll ? (stats?.tools ?? []) : undefined,
       ...{ logins: known, connects: connect !== undefined, check: checks?.of(viewer) },
       lookingSince: answers.startedAt,

@@ -27,6 +27,7 @@ import { projectFolder } from "../../configuration/configuration-paths.ts";
 import { secretSourcesOf, valuesOf, whyNoServers } from "../../configuration/configured-servers.ts";
 import { findConfiguration, loadConfiguration } from "../../configuration/load.ts";
 import type { ManagedSettings } from "../../configuration/managed-settings.ts";
+import { describePlace } from "../../configuration/server-sandbox.ts";
 import { generatedDirectory } from "../../generation/generated-modules.ts";
 import { UnlistedServers } from "../../generation/unlisted-servers.ts";
 import { runnerOf, uncheckedLanguages } from "../../languages/languages.ts";
@@ -341,18 +342,20 @@ async function trySandbox(options: StarterOptions): Promise<string> {
 
 /** Lists all servers at once, and reports the findings in the order of the servers. */
 async function* examineServers(
-  { servers }: Configuration,
+  { servers, sandbox }: Configuration,
   principal: string,
   pool: UpstreamPool,
 ): AsyncGenerator<Finding> {
-  const findings = servers.map(async ({ name }): Promise<Finding> => {
+  const findings = servers.map(async (server): Promise<Finding> => {
+    const { name } = server;
     const about = { area: "servers", part: `server ${name}` } as const;
     try {
       const listing = await pool.get(principal, name)?.list();
       if (listing === undefined) return { ...about, ok: false, detail: "is not configured" };
       const { implementation, protocolVersion, tools } = listing;
       const own = oneLine(`${implementation.name} ${implementation.version}`, MAX_NAME_CHARS);
-      const detail = `${own}, ${renderOffer(tools)}, MCP ${protocolVersion}`;
+      const place = describePlace(server, sandbox.servers);
+      const detail = `${own}, ${renderOffer(tools)}, MCP ${protocolVersion}${place === undefined ? "" : `, ${place}`}`;
       return { ...about, ok: true, detail };
     } catch (error) {
       return { ...about, ok: false, detail: messageOf(error) };

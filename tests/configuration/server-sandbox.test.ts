@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { parseConfiguration } from "../../configuration/parse.ts";
-import { sandboxOf } from "../../configuration/server-sandbox.ts";
+import { describePlace, sandboxOf } from "../../configuration/server-sandbox.ts";
 
 function parse(server: object, sandbox: object = {}) {
   const text = JSON.stringify({ sandbox, servers: [{ name: "s", command: "node", ...server }] });
@@ -82,4 +82,28 @@ test("a server elsewhere has no sandbox, and none may be without one where all a
   expect(() => parse({ sandbox: false }, { servers: "required" })).toThrow(
     "cannot be false where `sandbox.servers` is required",
   );
+});
+
+const MANY = Array.from({ length: 50 }, (_, index) => `host-${index}.example.com`);
+
+test.each<[server: object, mode: "required" | "wanted" | "off", place: RegExp | undefined]>([
+  [{}, "off", /^as a process of this machine, without a sandbox$/],
+  [{ sandbox: false }, "wanted", /^as a process of this machine, without a sandbox$/],
+  [{}, "required", /^in a sandbox without a network$/],
+  [{}, "wanted", /^in a sandbox \(where one can be started\) without a network$/],
+  [
+    { sandbox: { network: ["a.example", "*.b.example", "localhost:8080"] } },
+    "off",
+    /^in a sandbox that reaches a\.example, \*\.b\.example, localhost:8080$/,
+  ],
+  [
+    { sandbox: { network: MANY } },
+    "off",
+    /^in a sandbox that reaches host-0\.example\.com, .* and \d+ more$/,
+  ],
+  [{ command: undefined, url: "https://mcp.example.com" }, "required", undefined],
+])("people are told where a server runs, and what it reaches: %j under %s", (server, mode, place) => {
+  const { servers, sandbox } = parse(server, { servers: mode });
+  const told = servers.map((each) => describePlace(each, sandbox.servers));
+  expect(told).toEqual([place && expect.stringMatching(place)]);
 });

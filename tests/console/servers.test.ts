@@ -48,6 +48,19 @@ describe("the page of the servers", () => {
     expect(page).toMatch(/what this ptc has seen from <time datetime/);
   });
 
+  it("says of each command whether it runs in a sandbox, and what it reaches from there", async () => {
+    const servers = [
+      { name: "docs", command: "docs-server", sandbox: { network: ["api.docs.example"] } },
+      { name: "plain", command: "plain-server", sandbox: false },
+      { name: "mail", url: "https://mail.example.com/mcp" },
+    ];
+    const { origin, address } = await serveConsole({}, { servers });
+    const page = await (await enter(origin, address())).text("/console/servers");
+    expect(page).toContain("command, docs 1, in a sandbox that reaches api.docs.example<");
+    expect(page).toContain("command, as a process of this machine, without a sandbox<");
+    expect(page).toContain(">HTTP, mail 1<");
+  });
+
   it("says why no server could be asked", async () => {
     const { visitor } = await opened({ check: async () => ({ why: "two servers share the module 'docs'" }) });
     await visitor.post("/console/servers/check", { token: await visitor.token() });

@@ -78,7 +78,9 @@ test("every part is tried, and a server that cannot be listed takes no other wit
   expect(findings[3]?.detail).toMatch(/archive\.db, made by the first run$/);
   expect(findings[2]?.detail).toBe("ptc.yaml, 3 servers, 1 of them off");
   expect(findings.at(-1)?.detail).toContain("server 'off' is off: UNSET_KEY is not set in the environment");
-  expect(findings.at(-3)?.detail).toMatch(/^echo-v1 1\.2\.3, 2 tools, MCP /);
+  expect(findings.at(-3)?.detail).toMatch(
+    /^echo-v1 1\.2\.3, 2 tools, MCP [\d-]+, as a process of this machine, without a sandbox$/,
+  );
 });
 
 test("a command of tools.local that does not exist is reported, and so is a missing secret of one", async () => {
