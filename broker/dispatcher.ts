@@ -207,13 +207,13 @@ export class Dispatcher implements CallDispatcher {
     // Rules, people and the server are given the same arguments.
     const call = { ...asked, arguments: withExactNumbers(tool.inputSchema, asked.arguments) };
     const { seq, history: before } = this.#state.begin(tool, run.seq);
-    const follow = this.#following(call, seq);
+    const follow = this.#following(tool, call, seq);
     const history: RunHistory =
       follow === undefined
         ? before
         : Object.assign(before, { flow: follow, shown: this.#options.flow?.run.conversationLabels });
     const decision = await this.#authorize(tool, call.arguments, history);
-    const flow = this.#options.flow?.run.isLabelled === true ? follow?.() : undefined;
+    const flow = this.#options.flow?.run.isLabelled === true ? await follow?.() : undefined;
     const ground = groundOf(decision);
     if (decision.kind !== "allow" || ground.rule !== undefined)
       run.events?.onDecision?.({
@@ -233,14 +233,18 @@ export class Dispatcher implements CallDispatcher {
   }
 
   /** Finds the origins of a call's values, once. */
-  #following(call: RequestedCall, seq: number): (() => CallFlow) | undefined {
+  #following({ inputSchema }: Tool, call: RequestedCall, seq: number): (() => Promise<CallFlow>) | undefined {
     const run = this.#options.flow?.run;
     if (run === undefined) return undefined;
-    let known: CallFlow | undefined;
+    let known: Promise<CallFlow> | undefined;
     return () => {
-      known ??= keepSettled(run.follow({ tool: call.tool, seq, arguments: call.arguments }), (settled) => {
-        known = settled;
-      });
+      known ??= run
+        .follow({ tool: call.tool, seq, arguments: call.arguments, schema: inputSchema })
+        .then((flow) =>
+          keepSettled(flow, (settled) => {
+            known = Promise.resolve(settled);
+          }),
+        );
       return known;
     };
   }
@@ -257,7 +261,8 @@ export class Dispatcher implements CallDispatcher {
     const own = labels?.isConditional(tool) === true ? labels.labelsOf(tool, { arguments: args }) : undefined;
     this.#state.read(tool, seq, own);
     const called = { tool: tool.namespacedName, server: tool.server, seq };
-    run?.answered(called, own ?? labels?.labelsOf(tool) ?? [], flow, answer);
+    const parts = labels?.partsOf(tool, { arguments: args });
+    run?.answered(called, own ?? labels?.labelsOf(tool) ?? [], flow, answer, parts);
   }
 
   async #carryOut(
@@ -412,8 +417,8 @@ export class Dispatcher implements CallDispatcher {
 function keepSettled(flow: CallFlow, onSettled: (settled: CallFlow) => void): CallFlow {
   return {
     ...flow,
-    async settle(paths) {
-      const settled = await flow.settle(paths);
+    async settle(open) {
+      const settled = await flow.settle(open);
       onSettled(settled);
       return settled;
     },

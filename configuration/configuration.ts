@@ -3,6 +3,7 @@ import type { ValueLists } from "../broker/policy/value-lists.ts";
 import type { EngineChoice } from "../sandbox/sandbox-engine.ts";
 import type { PiiKind, PiiSettings } from "../secrets/pii/pii-kinds.ts";
 import type { AuthSettings } from "../upstream/authorization/auth-settings.ts";
+import type { AllowedHost } from "../upstream/egress/egress.ts";
 import type { HostFunction } from "../upstream/functions/function-connection.ts";
 import type { LocalTool } from "../upstream/local/local-tool.ts";
 import type { OperationFilter } from "../upstream/openapi/operations.ts";
@@ -37,6 +38,8 @@ export interface Configuration {
   readonly pii: PiiSettings | undefined;
   /** Every entry of `tools` and `approvals`, and every tool with its own labels, with its place in the file. */
   readonly toolPatterns: readonly ToolPattern[];
+  /** Every argument and field that labels and `accepts` name, with its place in the file. */
+  readonly flowNames: readonly FlowName[];
   /** `maxReplyBytes` is never more than `maxOutputBytes`. */
   readonly execution: Plain<Settings["execution"]> & { readonly maxParallelPrograms: number };
   readonly limits: {
@@ -229,6 +232,14 @@ interface AnyServer {
   readonly secretSources: Readonly<Record<string, SecretSource>>;
 }
 
+/** How the sandbox of a server differs from one that has nothing. */
+export interface ServerSandbox {
+  readonly network: readonly AllowedHost[];
+  /** Files and folders that are mounted, by their absolute paths. */
+  readonly files: readonly { readonly path: string; readonly write: boolean }[];
+  readonly memoryMb: number;
+}
+
 interface StdioServerConfiguration extends AnyServer {
   readonly transport: "stdio";
   readonly command: string;
@@ -236,6 +247,8 @@ interface StdioServerConfiguration extends AnyServer {
   readonly env: Readonly<Record<string, string>>;
   /** Absolute. */
   readonly cwd: string;
+  /** Its own sandbox; `false` where it must have none, and undefined where `sandbox.servers` decides. */
+  readonly sandbox?: ServerSandbox | false | undefined;
 }
 
 export interface RemoteServerConfiguration extends AnyServer {
@@ -303,6 +316,18 @@ export type ServerConfiguration =
   | LocalServerConfiguration
   | FunctionServerConfiguration
   | ModelServerConfiguration;
+
+/** An argument or a field that the configuration names, with its place. */
+export interface FlowName {
+  /** Configured name of the server. */
+  readonly server: string;
+  /** Protocol name of the tool; `undefined` for all tools of the server. */
+  readonly tool: string | undefined;
+  readonly kind: "argument" | "field";
+  readonly name: string;
+  readonly key: string;
+  readonly line: number;
+}
 
 export interface ToolPattern {
   readonly key: string;

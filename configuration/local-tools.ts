@@ -141,7 +141,9 @@ export function buildLocalServer(
       off,
     };
   });
-  const flows = entries.map(({ name, labels, accepts }) => [name, { labels, accepts }] as const);
+  const flows = entries.map(
+    ({ name, labels, results, accepts }) => [name, { labels, results, accepts }] as const,
+  );
   return {
     transport: "local",
     name: LOCAL_SERVER,

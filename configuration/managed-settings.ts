@@ -100,6 +100,7 @@ const ManagedFile = section({
       .regex(/^\//, { error: "must be an absolute path, such as /usr/local/bin/runsc" })
       .optional(),
     image: text(512).optional(),
+    servers: oneOf(["required", "wanted"]).optional(),
     allow_weaker_isolation: z
       .literal(false, { error: "must be false: what is managed only restricts" })
       .optional(),

@@ -14,6 +14,7 @@ import {
   splitSecretValues,
   type UnsetVariables,
 } from "./outside-values.ts";
+import { buildServerSandbox } from "./server-sandbox.ts";
 import type { SecretValueEntry, ServerEntry } from "./settings/server-settings.ts";
 
 const DEFAULT_CONNECT_TIMEOUT_SECONDS = 30;
@@ -267,7 +268,7 @@ export function buildServer(
       maxQueuedCalls: entry.max_queued_calls ?? DEFAULT_QUEUED_CALLS,
     },
     roots: entry.roots?.map((folder) => resolve(directory, folder)),
-    flow: { labels: entry.labels, accepts: entry.accepts, tools: entry.tools ?? {} },
+    flow: { labels: entry.labels, results: entry.results, accepts: entry.accepts, tools: entry.tools ?? {} },
     piiAllowed: entry.pii?.allow ?? [],
     off: surroundings.offOf(path),
     secretSources,
@@ -291,7 +292,8 @@ export function buildServer(
     return { ...server, transport, url: entry.url ?? "", headers: values, auth };
   }
   const { command = "", args = [], cwd = "." } = entry;
-  return { ...server, transport, command, args, env: values, cwd: resolve(directory, cwd) };
+  const sandbox = buildServerSandbox(entry, directory);
+  return { ...server, transport, command, args, env: values, cwd: resolve(directory, cwd), sandbox };
 }
 
 /** What an API needs besides stands among its headers, under names that no header has. */

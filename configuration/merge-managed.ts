@@ -60,6 +60,19 @@ export function mergeManaged(
       `${configuration.file ?? "configuration"}: approvals.allow: ${asked.join(", ")} does not count where managed settings (${settings.file}) ask`,
     );
   held.push(...otherPorts(configuration.servers, settings));
+  const servers =
+    settings.sandbox.servers === "wanted" && sandbox.servers === "required"
+      ? sandbox.servers
+      : fixed("sandbox.servers", sandbox.servers, settings.sandbox.servers);
+  const unwalled = configuration.servers.filter(
+    (server) => servers === "required" && server.transport === "stdio" && server.sandbox === false,
+  );
+  held.push(
+    ...unwalled.map(
+      ({ name }) =>
+        `${configuration.file ?? "configuration"}: server '${name}': sandbox: false does not count: managed settings (${settings.file}) require a sandbox`,
+    ),
+  );
   return {
     ...configuration,
     approvals: {
@@ -85,6 +98,7 @@ export function mergeManaged(
         sandbox.allowWeakerIsolation,
         settings.sandbox.allow_weaker_isolation,
       ),
+      servers,
     },
     archive: {
       ...archive,
@@ -98,7 +112,9 @@ export function mergeManaged(
       otlp: fixed("audit.otlp", audit.otlp, settings.audit.otlp),
     },
     labels: settings.labels.length === 0 ? configuration.labels : strictest(configuration.labels, fixed),
-    servers: configuration.servers.map((server) => mergeServer(server, settings)),
+    servers: configuration.servers
+      .map((server) => (unwalled.includes(server) ? { ...server, sandbox: undefined } : server))
+      .map((server) => mergeServer(server, settings)),
     managed: [...configuration.managed, settings],
     held: [...configuration.held, ...held],
   };
@@ -106,12 +122,13 @@ export function mergeManaged(
 
 /** The strictest reach of labels, so that no setting of a project weakens managed labels. */
 function strictest(
-  { scope, refused, plain }: Configuration["labels"],
+  { scope, refused, plain, preset }: Configuration["labels"],
   fixed: <T>(key: string, own: T, managed: T | undefined) => T,
 ): Configuration["labels"] {
   return {
     scope: fixed("labels.scope", scope, "conversation"),
     refused: fixed("labels.refused", refused, "deny"),
+    preset,
     plain: plain.length === 0 ? plain : fixed<readonly string[]>("labels.plain", plain, []),
   };
 }
@@ -194,7 +211,10 @@ function matchesServer(
   return (
     (name === undefined || matchesPattern(name, server.name)) &&
     (command === undefined || isCommand(command, server)) &&
-    (url === undefined || urlsOf(server, isCommand !== isEveryCommand).some((own) => matchesUrl(url, own)))
+    (url === undefined ||
+      urlsOf(server, isCommand !== isEveryCommand).some((own) =>
+        matchesUrl(url, own, isCommand === isEveryCommand ? "certain" : "possible"),
+      ))
   );
 }
 
@@ -238,11 +258,19 @@ type Flow = ServerConfiguration["flow"];
 
 /** Adds labels to what comes from a server and takes labels from what may flow into it, for each tool too. */
 function restrictFlow(flow: Flow, { labels = [], accepts }: ManagedLabels): Flow {
-  const restrict = (own: Pick<Flow, "labels" | "accepts">) => ({
-    labels: own.labels === undefined ? undefined : [...new Set([...own.labels, ...labels])],
+  const withManaged = <T>(own: readonly T[]) => [...new Set([...own, ...labels])];
+  const restrict = (own: Pick<Flow, "labels" | "results" | "accepts">) => ({
+    labels: own.labels === undefined ? undefined : withManaged<(typeof own.labels)[number]>(own.labels),
+    results:
+      own.results &&
+      Object.fromEntries(Object.entries(own.results).map(([field, each]) => [field, withManaged(each)])),
     accepts: restrictAccepts(own.accepts, accepts),
   });
-  const whole = restrict({ labels: flow.labels ?? [], accepts: flow.accepts ?? accepts });
+  const whole = restrict({
+    labels: flow.labels ?? [],
+    results: flow.results,
+    accepts: flow.accepts ?? accepts,
+  });
   const tools = Object.entries(flow.tools).map(([name, own]) => [name, restrict(own)] as const);
   return { ...whole, tools: Object.fromEntries(tools) };
 }
@@ -261,7 +289,7 @@ function restrictAccepts(own: Flow["accepts"], accepts: ManagedLabels["accepts"]
   if (isList(own)) return within(own);
   const entries = Object.entries(own).map(([argument, taken]): [string, readonly string[]] => [
     argument,
-    // The project's `lists` are dropped, because they would accept more than the labels.
+    // The project's `lists` and what the user names are dropped, because they would accept more than the labels.
     within("labels" in taken ? taken.labels : taken),
   ]);
   return { "*": accepts, ...Object.fromEntries(entries) };

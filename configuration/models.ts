@@ -75,7 +75,7 @@ export function buildModelServer(
     callTimeoutMs: entry.timeout_seconds * 1_000,
     connectTimeoutMs: entry.timeout_seconds * 1_000,
     ...OWN_USE,
-    flow: { labels: entry.labels, accepts: entry.accepts, tools: {} },
+    flow: { labels: entry.labels, results: entry.results, accepts: entry.accepts, tools: {} },
     withheldPii: withheldFrom(entry, pii),
     // Its answers come from what the run has read, so they do not affect what is shown.
     piiAllowed: [],

@@ -11,6 +11,7 @@ import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import type { Configuration } from "./configuration.ts";
 import { ConfigurationError, type Problem } from "./configuration-error.ts";
 import { credentialsOf, distinctSecrets, secretsOf } from "./configured-servers.ts";
+import { findListsAsLabels, locateFlowNames } from "./flow-names.ts";
 import { buildHttp, findHttpProblems, httpSecrets } from "./http-settings.ts";
 import { buildLocalServer, findLocalToolProblems } from "./local-tools.ts";
 import { buildServer, findServerProblems } from "./mcp-servers.ts";
@@ -18,6 +19,7 @@ import { buildModelServer, buildSearch, findExtractProblems, findSearchProblems 
 import { buildNotify, findNotifyProblems, notifySecrets } from "./notify-settings.ts";
 import { type ExpandedFile, expandVariables, type UnsetVariables } from "./outside-values.ts";
 import { findListProblems, readLists, readPolicy } from "./policy-files.ts";
+import { findServerSandboxProblems } from "./server-sandbox.ts";
 import { plain } from "./settings/declare.ts";
 import { knownKeys, Settings } from "./settings/settings.ts";
 import { buildStorage, findStorageProblems, storageSecrets } from "./storage-settings.ts";
@@ -64,7 +66,7 @@ export function parseConfiguration(text: string, options: ParseOptions): Configu
   const problems = [
     ...expanded.problems,
     ...(parsed.success
-      ? findProblems(parsed.data, expanded, options.environment)
+      ? findProblems(parsed.data, expanded, options)
       : parsed.error.issues.slice(0, MAX_PROBLEMS).flatMap((issue) => problemsOf(issue, source.value))),
   ];
   if (problems.length > 0) throw firstProblem(problems, source, file);
@@ -102,16 +104,18 @@ function problemsOf(issue: z.core.$ZodIssue, file: unknown): Problem[] {
 function findProblems(
   settings: Settings,
   { unsetIn }: ExpandedFile,
-  environment: EnvironmentVariables,
+  { environment, file, directory }: ParseOptions,
 ): Problem[] {
   const { servers, tools, sandbox } = settings;
   const problems = [
     ...findServerProblems(servers, unsetIn),
+    ...findServerSandboxProblems(servers, sandbox.servers, { file, directory }),
     ...findLocalToolProblems(tools.local, servers, unsetIn),
     ...findExtractProblems(settings.extract, servers, unsetIn),
     ...findDirectProblems(settings),
     ...findPiiProblems(settings.pii),
     ...findListProblems(settings),
+    ...findListsAsLabels(settings),
     ...findSearchProblems(settings.search, environment),
     ...findStorageProblems(settings.storage, unsetIn),
     ...findHttpProblems(settings.http),
@@ -234,6 +238,7 @@ function buildConfiguration(
     ),
     pii: withheld,
     toolPatterns: locatePatterns({ ...settings, direct }, source),
+    flowNames: locateFlowNames(settings, source),
     execution: {
       ...execution,
       maxReplyBytes: Math.min(execution.maxReplyBytes, execution.maxOutputBytes),

@@ -115,11 +115,22 @@ export function findListProblems({ servers, tools, extract, labels, lists = {} }
             message: `'${name}' is not among \`lists\`; it has ${known.join(", ") || "none"}`,
           },
         ];
+  const unnaming = (name: string, path: readonly PropertyKey[]): Problem[] => {
+    const given = Object.hasOwn(lists, name) ? lists[name] : undefined;
+    const pattern = Array.isArray(given) ? given.find((entry) => entry.includes("*")) : undefined;
+    const message = `'${name}' has the pattern '${pattern}', which names nobody; list who is meant, such as 'Carol Jones <carol@example.com>'`;
+    return pattern === undefined ? [] : [{ path: [...path], message }];
+  };
   const ofFlow = (accepts: unknown, path: readonly PropertyKey[]): Problem[] =>
     isObject(accepts)
       ? Object.entries(accepts).flatMap(([argument, taken]) =>
-          isObject(taken) && Array.isArray(taken.lists)
-            ? taken.lists.flatMap((name: string, index) => unknown(name, [...path, argument, "lists", index]))
+          isObject(taken)
+            ? (["lists", "named"] as const).flatMap((key) =>
+                (Array.isArray(taken[key]) ? taken[key] : []).flatMap((name: string, index) => [
+                  ...unknown(name, [...path, argument, key, index]),
+                  ...(key === "named" ? unnaming(name, [...path, argument, key, index]) : []),
+                ]),
+              )
             : [],
         )
       : [];

@@ -127,7 +127,7 @@ export function executeRun<Own>(
     const sealed = await seal(scope, facts, run, outcome);
     const own = await body.answer(sealed);
     const report = reportOf(scope, body, sealed);
-    const shown = scope.flow?.show(shownTexts(report)) ?? [];
+    const shown = (await scope.flow?.show(shownTexts(report))) ?? [];
     const { suspended } = outcome;
     const { recording } = run;
     const recorded = suspended === undefined ? await recording?.beforeAnswer?.(report) : undefined;

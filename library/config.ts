@@ -38,6 +38,46 @@ export interface PtcConfig {
          */
         cwd?: string;
         /**
+         * runs it in a sandbox of its own, as programs are: `true`, or what it reaches from there ([servers](servers.md#a-server-in-a-sandbox)); `false` never does. By default as `sandbox.servers` says
+         */
+        sandbox?:
+          | ({
+              /**
+               * the hosts that the server reaches, such as `[api.github.com, "*.example.com", "db.internal:5432"]`; by default none. `localhost:PORT` is a port of this machine
+               */
+              network?: (
+                | {
+                    /**
+                     * a name, with `*.` in front for the names below it, and with a port where that is not 443 or 80
+                     */
+                    host: string;
+                    /**
+                     * whether the name may lead into a private network; by default only names that no public network has may, such as `db.internal`
+                     */
+                    private?: boolean;
+                  }
+                | string
+              )[];
+              /**
+               * what of this machine the server sees; by default nothing
+               */
+              files?: {
+                /**
+                 * a file or folder, relative to the folder of ptc.yaml
+                 */
+                path: string;
+                /**
+                 * whether the server may change it; by default it only reads
+                 */
+                write?: boolean;
+              }[];
+              /**
+               * the server's memory, with all that it starts; by default 512
+               */
+              memory_mb?: number;
+            } | null)
+          | boolean;
+        /**
          * its address, over HTTP
          */
         url?: string;
@@ -256,7 +296,13 @@ export interface PtcConfig {
             }
         )[];
         /**
-         * which labels may flow into it; by default all. Or a mapping of its arguments, `*` for all others, each to labels or to `{ labels, lists }`
+         * what the fields of its results carry, where that is not the same: paths such as `messages[].body` to labels, `*` for all others (by default `labels`)
+         */
+        results?: {
+          [k: string]: string[];
+        };
+        /**
+         * which labels may flow into it; by default all. Or a mapping of its arguments, `*` for all others and `()` for whether the call is made, each to labels or to `{ labels, lists, named, said }`
          */
         accepts?:
           | string[]
@@ -266,6 +312,12 @@ export interface PtcConfig {
                 | {
                     labels?: string[] | null;
                     lists?: string[] | null;
+                    named?: string[] | null;
+                    said?:
+                      | "host"
+                      | {
+                          host: string[];
+                        };
                   };
             };
         /**
@@ -298,6 +350,12 @@ export interface PtcConfig {
                 }
             )[];
             /**
+             * what the fields of its results carry, where that is not the same: paths such as `messages[].body` to labels, `*` for all others (by default `labels`)
+             */
+            results?: {
+              [k: string]: string[];
+            };
+            /**
              * which labels may flow into the tool, instead of its server's
              */
             accepts?:
@@ -308,6 +366,12 @@ export interface PtcConfig {
                     | {
                         labels?: string[] | null;
                         lists?: string[] | null;
+                        named?: string[] | null;
+                        said?:
+                          | "host"
+                          | {
+                              host: string[];
+                            };
                       };
                 };
           };
@@ -440,7 +504,13 @@ export interface PtcConfig {
               }
           )[];
           /**
-           * which labels may flow into it; by default all. Or a mapping of its arguments, `*` for all others, each to labels or to `{ labels, lists }`
+           * what the fields of its results carry, where that is not the same: paths such as `messages[].body` to labels, `*` for all others (by default `labels`)
+           */
+          results?: {
+            [k: string]: string[];
+          };
+          /**
+           * which labels may flow into it; by default all. Or a mapping of its arguments, `*` for all others and `()` for whether the call is made, each to labels or to `{ labels, lists, named, said }`
            */
           accepts?:
             | string[]
@@ -450,6 +520,12 @@ export interface PtcConfig {
                   | {
                       labels?: string[] | null;
                       lists?: string[] | null;
+                      named?: string[] | null;
+                      said?:
+                        | "host"
+                        | {
+                            host: string[];
+                          };
                     };
               };
         }[]
@@ -507,6 +583,10 @@ export interface PtcConfig {
      * what becomes of a call with a value that its argument does not accept: `ask` asks a person
      */
     refused?: "deny" | "ask";
+    /**
+     * `careful`: a person is asked about each change that might not be made if labelled data were other data
+     */
+    preset?: "none" | "careful";
     /**
      * names of `lists` whose values a model may be shown without carrying their labels, such as ids
      */
@@ -752,6 +832,10 @@ export interface PtcConfig {
      */
     channel?: "auto" | "socket" | "attached";
     /**
+     * whether MCP servers that are commands run in sandboxes too: `required` for all; `wanted` for all, but as processes of this machine where no engine is; `off` for those alone whose own `sandbox` says so
+     */
+    servers?: "required" | "wanted" | "off";
+    /**
      * packages of the distribution for programs in Python; `ptc image build` builds them in
      */
     python_packages?: string[] | null;
@@ -896,7 +980,13 @@ export interface PtcConfig {
         }
     )[];
     /**
-     * which labels may flow into it; by default all. Or a mapping of its arguments, `*` for all others, each to labels or to `{ labels, lists }`
+     * what the fields of its results carry, where that is not the same: paths such as `messages[].body` to labels, `*` for all others (by default `labels`)
+     */
+    results?: {
+      [k: string]: string[];
+    };
+    /**
+     * which labels may flow into it; by default all. Or a mapping of its arguments, `*` for all others and `()` for whether the call is made, each to labels or to `{ labels, lists, named, said }`
      */
     accepts?:
       | string[]
@@ -906,6 +996,12 @@ export interface PtcConfig {
             | {
                 labels?: string[] | null;
                 lists?: string[] | null;
+                named?: string[] | null;
+                said?:
+                  | "host"
+                  | {
+                      host: string[];
+                    };
               };
         };
     /**

@@ -8,7 +8,7 @@
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { ArchiveStore } from "../archive/archive-store.ts";
-import type { AuditedLogin } from "../archive/audit/audit-line.ts";
+import type { AuditedConnection, AuditedLogin } from "../archive/audit/audit-line.ts";
 import type { AuditLog } from "../archive/audit/audit-log.ts";
 import type { AuditSource } from "../archive/audit/reading/audit-source.ts";
 import type { Configuration } from "../configuration/configuration.ts";
@@ -126,6 +126,11 @@ export class Project {
   /** Notes in the audit log what happened to a login or a passkey. */
   auditLogin(event: AuditedLogin): void {
     void this.auditLog().then((log) => log.login(event));
+  }
+
+  /** Notes in the audit log what became of a connection of a server in a sandbox. */
+  auditConnection(connection: AuditedConnection): void {
+    void this.auditLog().then((log) => log.connection(connection));
   }
 
   /** The audit log, to be read. */

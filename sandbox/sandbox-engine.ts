@@ -15,7 +15,7 @@ import type { Duplex, Readable } from "node:stream";
 import type { Platform } from "../protocol/platform.ts";
 import type { RunnerName, RunnerStarts } from "../protocol/runners.ts";
 import type { SandboxExit, SandboxOutput, SandboxUse } from "./sandbox.ts";
-import type { EngineAdvice, SandboxLimits, WallName } from "./sandbox-profile.ts";
+import type { EngineAdvice, SandboxLimits, ServerWalls, WallName } from "./sandbox-profile.ts";
 
 /** What an engine needs to start one sandbox. */
 export interface SandboxRequest {
@@ -25,6 +25,8 @@ export interface SandboxRequest {
   runtime: string;
   /** The runner in the sandbox. */
   runner: RunnerName;
+  /** For the sandbox of a server, which has the launcher of servers in the place of that runner. */
+  server?: ServerWalls | undefined;
   limits: SandboxLimits;
   /** The process that the sandbox belongs to. The engine stores it with the sandbox. */
   owner: string;
@@ -131,6 +133,8 @@ export interface SandboxEngine {
   readonly platform?: Platform | undefined;
   /** Walls that it has not, by design, each with what is missing. They are required of other engines alone. */
   readonly lacks?: Partial<Readonly<Record<WallName, string>>> | undefined;
+  /** Whether servers can have sandboxes. A request for one is refused by an engine without this. */
+  readonly hasServers?: boolean;
   /** Whether the limits of sandboxes are set where the sandboxes are defined, and cannot be requested. */
   readonly hasFixedLimits?: boolean;
   /** @throws SandboxError `engine_unreachable` */

@@ -9,6 +9,7 @@
 
 import { GUARD_ATTACHED, GUARD_DIRECT, GUARD_SOCKETS } from "../protocol/guard.ts";
 import { GUARD_PATH, type RunnerStart, SANDBOX_SOCKET_DIRECTORY, WORKSPACE } from "../protocol/runners.ts";
+import { SERVER_FOLDER, SERVER_LAUNCHER_PATH } from "../protocol/server-launch.ts";
 
 /** The limits of a sandbox that a user may configure. */
 export interface SandboxLimits {
@@ -16,6 +17,25 @@ export interface SandboxLimits {
   cpus: number;
   /** Threads on the host for the program's own processes and threads. */
   pids: number;
+}
+
+/** Something of the host that is mounted into a sandbox. */
+export interface Mount {
+  /** The host's path. */
+  source: string;
+  /** The path inside. */
+  target: string;
+  /** Whether the sandbox may write there. */
+  isWritable?: boolean | undefined;
+}
+
+/** What the sandbox of a server has, where it differs from that of a program. */
+export interface ServerWalls {
+  mounts: readonly Mount[];
+  /** The size of `/tmp`, and of the working directory. */
+  scratchMb: number;
+  /** Folders inside that are covered by empty ones. */
+  hidden: readonly string[];
 }
 
 /** How one sandbox is isolated. Paths are inside the sandbox unless they are said to be the host's. */
@@ -44,10 +64,10 @@ export interface SandboxProfile {
   hostTasks: number;
   /** By the names of getrlimit(2); soft and hard limits are equal. */
   resourceLimits: Readonly<Record<"nproc" | "nofile" | "core", number>>;
-  /** Folders in memory, the only writable ones: for everybody, without devices and set-user-ID files. */
-  scratch: readonly { path: string; megabytes: number }[];
-  /** Paths of the host that are mounted read-only. Nothing else of the host is mounted. */
-  mounts: readonly { source: string; target: string }[];
+  /** Folders in memory, without devices and set-user-ID files. Everybody may write there, unless one is closed. */
+  scratch: readonly { path: string; megabytes: number; isClosed?: boolean }[];
+  /** All that is mounted of the host. Programs have nothing of it that is writable. */
+  mounts: readonly Mount[];
 }
 
 /** User and group of every process in a sandbox: nobody. */
@@ -83,7 +103,49 @@ const HEAP_SHARE = 0.75;
  */
 export type ProfileChannel = { sockets: string } | "attached" | "direct";
 
-/** Decides how a sandbox is isolated. Pure. */
+/** The longest life of a server's sandbox: a server is used as long as ptc runs. */
+const MAX_SERVER_LIFETIME_S = 366 * 24 * 60 * 60;
+/** Processes and threads of a server and its launcher. Each Node.js has eleven threads or more. */
+const SERVER_TASKS = 128;
+/** A server may have one process for each of its tasks, which takes more tasks on the host than a thread. */
+const HOST_TASKS_PER_PROCESS = 12;
+const MAX_SERVER_FILES = 4_096;
+
+/** How the launcher of a server is started, which is the runner of its sandbox. */
+const SERVER_LAUNCHER: RunnerStart = {
+  command: () => ["/usr/local/bin/node", "--max-old-space-size=64", SERVER_LAUNCHER_PATH],
+  variables: [],
+  freshness: "",
+};
+
+/**
+ * Decides how the sandbox of a server is isolated: as that of a program, with what the server needs besides. Its mounts are in a
+ * folder of their own, in memory, because a root file system that is one file can have no mount points added. Pure.
+ */
+export function serverProfile(
+  limits: SandboxLimits,
+  channel: ProfileChannel,
+  { mounts, scratchMb, hidden }: ServerWalls,
+): SandboxProfile {
+  const profile = sandboxProfile(SERVER_LAUNCHER, limits, channel);
+  const [perl = "", guard = "", , ...rest] = profile.guard;
+  return {
+    ...profile,
+    guard: [perl, guard, String(MAX_SERVER_LIFETIME_S), ...rest],
+    hostTasks: SERVER_TASKS * HOST_TASKS_PER_PROCESS + GVISOR_TASKS,
+    resourceLimits: { nproc: SERVER_TASKS, nofile: MAX_SERVER_FILES, core: 0 },
+    scratch: [
+      { path: SERVER_FOLDER, megabytes: 1, isClosed: true },
+      { path: WORKSPACE, megabytes: scratchMb },
+      { path: "/tmp", megabytes: scratchMb },
+      { path: "/dev/shm", megabytes: SHM_MB },
+      ...hidden.map((path) => ({ path, megabytes: 1, isClosed: true })),
+    ],
+    mounts: [...profile.mounts, ...mounts],
+  };
+}
+
+/** Decides how the sandbox of a program is isolated. Pure. */
 export function sandboxProfile(
   start: RunnerStart,
   { memoryMb, cpus, pids }: SandboxLimits,

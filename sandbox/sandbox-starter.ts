@@ -8,7 +8,7 @@ import type { KnownWalls } from "./known-walls.ts";
 import type { Sandbox, SandboxOutput, SandboxSource, SandboxUse } from "./sandbox.ts";
 import type { SandboxEngine, StartedSandbox } from "./sandbox-engine.ts";
 import { orCancelled, refuseCancelled, SandboxError } from "./sandbox-error.ts";
-import type { SandboxLimits } from "./sandbox-profile.ts";
+import type { SandboxLimits, ServerWalls } from "./sandbox-profile.ts";
 
 const CONNECT_TIMEOUT_MS = 30_000;
 
@@ -25,6 +25,8 @@ export interface StarterOptions {
   runtime: string;
   /** The runner in the sandboxes; Node.js by default. */
   runner?: RunnerName;
+  /** For sandboxes of servers. */
+  server?: ServerWalls | undefined;
   limits: SandboxLimits;
   /** Whether sandboxes may briefly outlive their programs, so that ending them does not delay answers. */
   lingers?: boolean;
@@ -35,7 +37,11 @@ export interface StarterOptions {
 }
 
 /** What starting takes of an engine. */
-export type StartingEngine = Pick<SandboxEngine, "describe" | "findImage" | "platform" | "prepare" | "start">;
+export type StartingEngine = Pick<
+  SandboxEngine,
+  "describe" | "findImage" | "platform" | "prepare" | "start"
+> &
+  Partial<Pick<SandboxEngine, "name" | "settled" | "hasServers">>;
 type Options = Omit<StarterOptions, "engine"> & { engine: StartingEngine };
 
 /**
@@ -60,18 +66,20 @@ export class SandboxStarter implements SandboxSource {
       owner,
       runtime,
       runner = "javascript",
+      server,
       limits,
       walls,
       lingers,
       onRequested,
     } = this.#options;
     refuseCancelled(signal);
+    if (server !== undefined) await refuseWithoutServers(engine);
     const prepared = engine.prepare?.(runtime);
     const image = await orCancelled(this.findImage(), signal);
     if (walls !== undefined) await orCancelled(walls.refuseBroken({ engine, runtime, image }), signal);
     await prepared;
     const started = await engine.start(
-      { image, runtime, runner, limits, owner, use, onRequested, signal },
+      { image, runtime, runner, server, limits, owner, use, onRequested, signal },
       output,
     );
     try {
@@ -108,6 +116,16 @@ export class SandboxStarter implements SandboxSource {
     uses?.note(image);
     return digest;
   }
+}
+
+/** @throws SandboxError `start_failed` if the engine has no sandboxes for servers. */
+async function refuseWithoutServers(chosen: StartingEngine): Promise<void> {
+  const { engine = chosen } = (await chosen.settled?.()) ?? {};
+  if (engine.hasServers !== true)
+    throw new SandboxError(
+      "start_failed",
+      `the engine ${engine.name} has no sandboxes for servers; use docker or runsc in sandbox.engine`,
+    );
 }
 
 /** Waits for the runner to connect. @throws SandboxError `start_failed` if the sandbox ends first or takes too long. */

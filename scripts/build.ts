@@ -96,7 +96,11 @@ const built = await Promise.all([
   }),
   build({
     ...common,
-    entryPoints: { runner: "runner-image/node/main.ts", launcher: "runner-image/launcher/launcher.ts" },
+    entryPoints: {
+      runner: "runner-image/node/main.ts",
+      launcher: "runner-image/launcher/launcher.ts",
+      server: "runner-image/server/main.ts",
+    },
     outdir: join(dist, "image"),
     outExtension: { ".js": ".mjs" },
     target: "node22",

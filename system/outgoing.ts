@@ -123,25 +123,44 @@ export function requestOptionsFor(url: URL): { agent?: http.Agent; secureContext
   return proxy === undefined ? trusted : { ...trusted, agent: tunnelBy(proxy, url, trusted) };
 }
 
+/** Opens a tunnel of a proxy to a host and port, for any protocol (RFC 9110, section 9.3.6). @throws ProxyError, and errors of connecting. */
+export function openTunnel(proxy: URL, path: string): Promise<Socket> {
+  const secureContext = secureContextOf(process.env);
+  const asking = askForTunnel(proxy, path, secureContext === undefined ? {} : { secureContext });
+  return new Promise((resolve, reject) => {
+    asking.once("connect", ({ statusCode }, socket) => {
+      if (statusCode === 200) return resolve(socket as Socket);
+      socket.destroy();
+      reject(new ProxyError(`the proxy ${proxy.host} answers with HTTP ${statusCode}`));
+    });
+    asking.once("error", reject);
+    asking.end();
+  });
+}
+
+function askForTunnel(proxy: URL, path: string, trusted: object): http.ClientRequest {
+  const user = `${decodeURIComponent(proxy.username)}:${decodeURIComponent(proxy.password)}`;
+  const authorization =
+    user === ":" ? {} : { "proxy-authorization": `Basic ${Buffer.from(user).toString("base64")}` };
+  const { request } = proxy.protocol === "https:" ? https : http;
+  return request(proxy, {
+    method: "CONNECT",
+    path,
+    headers: { host: path, ...authorization },
+    agent: false,
+    auth: "",
+    ...trusted,
+  });
+}
+
 /** An agent that connects to a URL through a tunnel of a proxy (RFC 9110, section 9.3.6). */
 function tunnelBy(proxy: URL, url: URL, trusted: object): http.Agent {
   const isSecure = url.protocol === "https:";
   const host = hostOf(url);
   const path = `${url.hostname}:${url.port || DEFAULT_PORTS[url.protocol]}`;
-  const user = `${decodeURIComponent(proxy.username)}:${decodeURIComponent(proxy.password)}`;
-  const authorization =
-    user === ":" ? {} : { "proxy-authorization": `Basic ${Buffer.from(user).toString("base64")}` };
   const agent = isSecure ? new https.Agent({ keepAlive: true }) : new http.Agent({ keepAlive: true });
   agent.createConnection = (options, done) => {
-    const { request } = proxy.protocol === "https:" ? https : http;
-    const asking = request(proxy, {
-      method: "CONNECT",
-      path,
-      headers: { host: path, ...authorization },
-      agent: false,
-      auth: "",
-      ...trusted,
-    });
+    const asking = askForTunnel(proxy, path, trusted);
     asking.once("connect", ({ statusCode }, socket) => {
       if (statusCode !== 200) {
         socket.destroy();
@@ -233,6 +252,11 @@ function isWithin(address: string, named: string): boolean {
   if (!Number.isInteger(prefix) || prefix < 0 || prefix > most) return false;
   list.addSubnet(network, prefix, type);
   return list.check(address, type);
+}
+
+/** All authorities that ptc trusts, in PEM: those of Node.js, and those that the environment names. */
+export function trustedAuthorities(env: Environment = process.env): string {
+  return `${certificatesIn(env).join("\n")}\n`;
 }
 
 function authoritiesOf({

@@ -52,7 +52,8 @@ export interface DirectTools {
   readonly unlistable: ReadonlyMap<string, string>;
 }
 
-type Choice = Pick<Configuration, "discovery" | "direct" | "servers" | "policy" | "managed">;
+type Choice = Pick<Configuration, "discovery" | "direct" | "servers" | "policy" | "managed"> &
+  Partial<Pick<Configuration, "labels">>;
 
 const NONE: DirectTools = { tools: [], tokens: 0, unlistable: new Map() };
 

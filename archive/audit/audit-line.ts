@@ -34,6 +34,7 @@ export const AUDIT_EVENTS = [
   "decision",
   "approval",
   "login",
+  "connection",
   "access",
   "run",
   "log",
@@ -79,6 +80,21 @@ export interface AuditedLogin {
   credential?: string | undefined;
   /** Why it failed. */
   reason?: string | undefined;
+}
+
+/** A connection of a server in a sandbox, or a host that it asked for and may not reach. */
+export interface AuditedConnection {
+  principal: string;
+  server: string;
+  host: string;
+  /** The outcome: it was carried; it was not allowed; or it failed, or was ended for what was sent. */
+  outcome: "ok" | "refused" | "failed";
+  /** Why it failed. */
+  reason?: string | undefined;
+  port?: number | undefined;
+  sentBytes?: number | undefined;
+  receivedBytes?: number | undefined;
+  durationMs?: number | undefined;
 }
 
 /** What somebody was given that is another's, or everybody's. */
@@ -157,6 +173,7 @@ export function parseAuditLine(line: string | Uint8Array): AuditFields | undefin
 /** Whether a line says that something was refused or failed. */
 export function isUnwanted({ event, outcome, decision, login, what }: AuditFields): boolean {
   if (event === "run") return outcome !== "ok";
+  if (event === "connection") return outcome !== "ok";
   if (event === "login") return login === "failed" || login === "ended";
   if (event === "lost") return true;
   if (event === "log") return what !== "continued";

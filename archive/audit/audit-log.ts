@@ -16,6 +16,7 @@ import {
   type AuditedAccess,
   type AuditedActor,
   type AuditedCall,
+  type AuditedConnection,
   type AuditedEnding,
   type AuditedLogin,
   type AuditedRun,
@@ -121,6 +122,27 @@ export class AuditLog {
   login(login: AuditedLogin): void {
     const { redact } = this.#options;
     this.#append("login", { principal: redact(login.principal) }, loginMembers(login, redact));
+  }
+
+  /** Notes a connection of a server. It belongs to no run, since runs share servers. Returns at once. */
+  connection(connection: AuditedConnection): void {
+    const { redact } = this.#options;
+    const { principal, server, host, reason } = connection;
+    this.#append(
+      "connection",
+      { principal: redact(principal) },
+      {
+        ...{
+          server: redact(server),
+          destination: redact(host),
+          port: connection.port,
+          outcome: connection.outcome,
+        },
+        reason: reason && redact(reason),
+        ...{ sent_bytes: connection.sentBytes, received_bytes: connection.receivedBytes },
+        duration_ms: connection.durationMs,
+      },
+    );
   }
 
   /** Notes that somebody was given what is another's. Returns at once. */

@@ -1,6 +1,6 @@
 import { Conversation } from "../../broker/flow/conversation.ts";
 import { FoldedText } from "../../broker/flow/folded-text.ts";
-import { OriginIndex } from "../../broker/flow/origin-index.ts";
+import { OriginIndex, Search } from "../../broker/flow/origin-index.ts";
 import { RunFlow } from "../../broker/flow/run-flow.ts";
 import type { ServerListing } from "../../catalog/parse-tool.ts";
 import { type Figure, percentile } from "../measurement.ts";
@@ -13,7 +13,7 @@ const WARM_UP = 500;
  * How long it takes to find the origins of a call's values, after 1 MB of labelled results, and how often unrelated texts have pieces
  * in common: texts from the tools of one real server are looked up in the definitions of the others.
  */
-export function measureOrigins(lists: readonly ServerListing[]): Figure[] {
+export async function measureOrigins(lists: readonly ServerListing[]): Promise<Figure[]> {
   const texts = lists.map(({ tools }) => textsIn(tools));
   const conversation = new Conversation();
   const flow = new RunFlow({
@@ -28,7 +28,7 @@ export function measureOrigins(lists: readonly ServerListing[]): Figure[] {
     chars += text.length;
     flow.answered({ tool: "t", server: "s", seq }, ["untrusted"], undefined, [text]);
   }
-  const indexMs = timeOf(() => void conversation.texts);
+  const indexMs = await timeOf(() => conversation.texts());
   const phrases = texts.at(-1) ?? [];
   const calls = Array.from({ length: CALLS + WARM_UP }, (_, index) => ({
     to: index % 2 === 0 ? "ada@example.com" : `user-${index}@partner.test`,
@@ -37,9 +37,11 @@ export function measureOrigins(lists: readonly ServerListing[]): Figure[] {
     body: (phrases[index % phrases.length] ?? "").slice(0, 400),
     tags: ["a", `tag-${index}`],
   }));
-  const times = calls
-    .map((args, seq) => timeOf(() => void flow.follow({ tool: "t", seq, arguments: args })))
-    .slice(WARM_UP);
+  const times: number[] = [];
+  for (const [seq, args] of calls.entries()) {
+    const ms = await timeOf(() => flow.follow({ tool: "t", seq, arguments: args }));
+    if (seq >= WARM_UP) times.push(ms);
+  }
   return [
     {
       name: "origins of a call's values after 1 MB of results, p50",
@@ -47,6 +49,12 @@ export function measureOrigins(lists: readonly ServerListing[]): Figure[] {
       unit: "ms",
       bound: { atMost: 0.3 },
       detail: `p95 ${percentile(times, 0.95).toFixed(3)} ms; entering that 1 MB takes ${indexMs.toFixed(0)} ms, once`,
+    },
+    {
+      name: "the same, p99",
+      value: percentile(times, 0.99),
+      unit: "ms",
+      bound: { atMost: 5 },
     },
     ...falseMatches(lists),
   ];
@@ -60,17 +68,16 @@ function falseMatches(lists: readonly ServerListing[]): Figure[] {
     descriptions: descriptionsIn(tools),
   }));
   const indexes = servers.map(({ texts }) => {
-    const index = new OriginIndex(100_000_000);
+    const index = new OriginIndex(100_000_000, true);
     for (const text of texts) index.add(text, 0);
     return index;
   });
   const longest = (index: OriginIndex, text: FoldedText) => {
     let most = 0;
-    const note = (size: number) => {
-      most = Math.max(most, size);
-      return false;
-    };
-    index.find(text, ({ from, to }) => note(to - from), true);
+    const search = new Search(index, text, ({ from, to }) => {
+      most = Math.max(most, to - from);
+    });
+    while (!search.isOver) search.advance(text.length);
     return most;
   };
   const counts = {
@@ -143,8 +150,8 @@ function valuesIn(value: unknown): string[] {
   return [...found];
 }
 
-function timeOf(work: () => void): number {
+async function timeOf(work: () => Promise<unknown>): Promise<number> {
   const from = performance.now();
-  work();
+  await work();
   return performance.now() - from;
 }

@@ -1,3 +1,4 @@
+import { placeForms } from "../../base/place-forms.ts";
 import { canonicalJson } from "../../protocol/canonical-json.ts";
 
 /** The maximum number of arguments that a pattern may name, and the maximum length of the pattern for one. */
@@ -31,9 +32,12 @@ export function matchesArguments({ like, except }: ArgumentPattern, args: unknow
 
 function matchesText(pattern: string, value: unknown): boolean {
   const text = typeof value === "string" ? value : canonicalJson(value ?? null);
-  // A person who writes `/tmp/*` does not mean `/tmp/../etc`.
-  if (climbs(text) && !climbs(pattern)) return false;
-  return matchesPieces(pattern.split("*"), text);
+  const pieces = pattern.split("*");
+  if (pieces.length === 1) return text === pattern;
+  if (climbs(pattern)) return matchesPieces(pieces, text);
+  // A person who writes `/tmp/*` does not mean `/tmp/../etc`, however it is written.
+  const { forms, isWhole } = placeForms(text);
+  return isWhole && !climbs(text) && forms.every((form) => matchesPieces(pieces, form));
 }
 
 /** Linear in the text for each piece, where a regular expression could take exponential time. */

@@ -1,4 +1,6 @@
 import { OriginIndex } from "./origin-index.ts";
+import { Pace } from "./pace.ts";
+import { SaidWords } from "./said-words.ts";
 
 /** The number of characters that a conversation remembers for comparison, for labelled results and for all other texts each. */
 const MAX_CHARS = 4 * 1024 * 1024;
@@ -18,6 +20,10 @@ export interface Origin {
   readonly kind: OriginKind;
   /** The labels that it carries. */
   readonly labels: readonly string[];
+  /** Labels that it may carry, because what its tool was sent may depend on data with them. */
+  readonly possible?: readonly string[];
+  /** For what a model wrote: what it had been shown by then without carrying the labels. */
+  readonly hints?: Hints;
   /** For a result: the namespaced tool, the configured name of its server, and the number of the call in its run, from 1. */
   readonly tool?: string;
   readonly server?: string;
@@ -35,6 +41,14 @@ export interface Shown {
   readonly tool?: string | undefined;
 }
 
+/** How much a model was shown of labelled data that is too little to say where it comes from: counts, truth values, single words. */
+export interface Hints {
+  /** The number of letters and digits, by label. */
+  readonly letters: ReadonlyMap<string, number>;
+  /** The labels of each word and number, in its folded form. */
+  readonly words: ReadonlyMap<string, ReadonlySet<string>>;
+}
+
 /** What a conversation has come to, for processes in which it goes on. */
 export interface Carried {
   readonly shown: readonly Shown[];
@@ -42,7 +56,14 @@ export interface Carried {
   readonly read: readonly string[];
   /** The labels of the data that servers were given. */
   readonly given: readonly { readonly server: string; readonly label: string }[];
+  /** How many letters and digits of data with a label its model was shown without carrying it. */
+  readonly hinted: readonly { readonly label: string; readonly letters: number }[];
 }
+
+/** How deep a value may be whose texts are remembered, and how long a part of a user's text is that is read in one step. */
+const MAX_MEMBERS = 100_000;
+const STEP_CHARS = 4_096;
+const MAX_HINTED_WORDS = 10_000;
 
 /**
  * What is known about a conversation with a model: the texts that values may come from, what the user said, and the labels of
@@ -51,8 +72,8 @@ export interface Carried {
  */
 export class Conversation {
   /** Texts with and without labels are separate, so that many of one kind cannot hide one of the other. */
-  readonly #plain = new OriginIndex(MAX_CHARS + MAX_WRITTEN_CHARS);
-  readonly #labelledTexts = new OriginIndex(MAX_CHARS + MAX_WRITTEN_CHARS);
+  readonly #plain = new OriginIndex(MAX_CHARS + MAX_WRITTEN_CHARS, false);
+  readonly #labelledTexts = new OriginIndex(MAX_CHARS + MAX_WRITTEN_CHARS, true);
   readonly #origins: Origin[] = [];
   readonly #shown = new Map<string, Shown>();
   readonly #untraced = new Set<string>();
@@ -62,8 +83,13 @@ export class Conversation {
   /** Labels of data that was read, and that servers were given, where the conversation goes on as well. */
   readonly #readElsewhere = new Set<string>();
   readonly #givenElsewhere = new Map<string, Set<string>>();
-  #waiting: { texts: readonly string[]; origin: number }[] = [];
-  readonly #waitingChars = { plain: 0, labelled: 0 };
+  readonly #hintedLetters = new Map<string, number>();
+  readonly #hintedElsewhere = new Map<string, number>();
+  #hintedWords: ReadonlyMap<string, ReadonlySet<string>> = new Map();
+  readonly #saidWords = new SaidWords();
+  /** What is not indexed yet. */
+  #waiting: { values: readonly unknown[]; origin: Origin }[] = [];
+  #indexing: Promise<void> | undefined;
   #said: string[] = [];
   #saidChars = 0;
   #runCount = 0;
@@ -105,17 +131,20 @@ export class Conversation {
     const given = [...this.#received].flatMap(([server, labels]) =>
       [...labels].map((label) => ({ server, label })),
     );
-    return { shown: this.shown, read: [...this.#labelled], given };
+    const hinted = [...this.#hintedLetters].map(([label, letters]) => ({ label, letters }));
+    return { shown: this.shown, read: [...this.#labelled], given, hinted };
   }
 
   /**
    * Takes what the conversation has come to elsewhere. The texts stay there. So a value that is not explained without them counts as
    * coming from them, and what a server answers counts as what it was given.
    */
-  learn({ shown, read, given }: Carried): void {
+  learn({ shown, read, given, hinted }: Carried): void {
     this.show(shown);
     for (const label of read) this.#readElsewhere.add(label);
     for (const { server, label } of given) addTo(this.#givenElsewhere, server, [label]);
+    for (const { label, letters } of hinted)
+      this.#hintedElsewhere.set(label, Math.max(letters, this.#hintedElsewhere.get(label) ?? 0));
   }
 
   /** Begins a run and returns its number, from 1. */
@@ -145,37 +174,75 @@ export class Conversation {
     return this.#said;
   }
 
-  /** Remembers texts that values may come from. They are indexed at the first search. */
-  add(texts: readonly string[], origin: Origin): void {
-    for (const label of origin.labels) this.#labelled.add(label);
-    const chars = texts.reduce((sum, text) => sum + text.length, 0);
-    if (chars === 0) return;
-    const kind = origin.labels.length === 0 ? "plain" : "labelled";
-    const index = kind === "plain" ? this.#plain : this.#labelledTexts;
-    const room = origin.kind === "result" ? MAX_CHARS : MAX_CHARS + MAX_WRITTEN_CHARS;
-    if (index.size + this.#waitingChars[kind] + chars > room) {
-      for (const label of origin.labels) this.#untraced.add(label);
-      return;
-    }
-    this.#waitingChars[kind] += chars;
-    this.#waiting.push({ texts, origin: this.#origins.push(origin) - 1 });
+  /** Remembers the texts in values, which others may come from. They are indexed at the first search. */
+  add(values: readonly unknown[], origin: Origin): void {
+    for (const label of [...origin.labels, ...(origin.possible ?? [])]) this.#labelled.add(label);
+    if (values.length > 0) this.#waiting.push({ values, origin });
   }
 
-  /** Indexes of all added texts: those without labels, and those with labels. */
-  get texts(): { readonly plain: OriginIndex; readonly labelled: OriginIndex } {
-    for (const { texts, origin } of this.#waiting) {
-      const labels = this.#origins[origin]?.labels ?? [];
-      const index = labels.length === 0 ? this.#plain : this.#labelledTexts;
-      for (const text of texts)
-        if (!index.add(text, origin)) for (const label of labels) this.#untraced.add(label);
+  /** Indexes all added texts, in steps: those without labels, and those with labels. */
+  async texts(): Promise<{ readonly plain: OriginIndex; readonly labelled: OriginIndex }> {
+    while (this.#waiting.length > 0 || this.#indexing !== undefined) {
+      this.#indexing ??= this.#index().finally(() => {
+        this.#indexing = undefined;
+      });
+      await this.#indexing;
     }
-    this.#waiting = [];
-    Object.assign(this.#waitingChars, { plain: 0, labelled: 0 });
     return { plain: this.#plain, labelled: this.#labelledTexts };
+  }
+
+  async #index(): Promise<void> {
+    const pace = new Pace();
+    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
+      const { origin } = next;
+      const labels = [...origin.labels, ...(origin.possible ?? [])];
+      const index = labels.length === 0 ? this.#plain : this.#labelledTexts;
+      const source = this.#origins.push(origin) - 1;
+      const room = origin.kind === "result" ? MAX_CHARS : MAX_CHARS + MAX_WRITTEN_CHARS;
+      for (const text of textsOf(next.values)) {
+        if (pace.isDue) await pace.rest();
+        let isWhole = index.size + text.length <= room;
+        if (isWhole)
+          for (const hasRoom of index.adding(text, source)) {
+            isWhole = hasRoom;
+            if (pace.isDue) await pace.rest();
+          }
+        if (!isWhole) for (const label of labels) this.#untraced.add(label);
+        if (origin.kind !== "user") continue;
+        for (const part of partsOf(text)) {
+          this.#saidWords.add(part);
+          if (pace.isDue) await pace.rest();
+        }
+      }
+    }
+  }
+
+  /** What the user's words mean, as far as they are indexed. */
+  get saidWords(): SaidWords {
+    return this.#saidWords;
   }
 
   origin(source: number): Origin {
     return this.#origins[source] ?? { kind: "result", labels: this.untraced, run: 0 };
+  }
+
+  /** What the model was shown so far without carrying the labels. */
+  get hints(): Hints {
+    const letters = new Map(this.#hintedElsewhere);
+    for (const [label, own] of this.#hintedLetters) letters.set(label, own + (letters.get(label) ?? 0));
+    return { letters, words: this.#hintedWords };
+  }
+
+  /** Records that the model was shown a word or number of data that may carry these labels, and so many signs beside it. */
+  hint(word: string, labels: readonly string[], signs = 0): void {
+    for (const label of labels)
+      this.#hintedLetters.set(label, word.length + signs + (this.#hintedLetters.get(label) ?? 0));
+    if (word === "") return;
+    if (this.#hintedWords.size >= MAX_HINTED_WORDS) return;
+    const known = this.#hintedWords.get(word);
+    if (labels.every((label) => known?.has(label) === true)) return;
+    // Programs that were written before keep the map that they have.
+    this.#hintedWords = new Map(this.#hintedWords).set(word, new Set([...(known ?? []), ...labels]));
   }
 
   /** Records that a server was given data with these labels. */
@@ -205,4 +272,34 @@ function addTo(sets: Map<string, Set<string>>, key: string, values: readonly str
   const known = sets.get(key) ?? new Set();
   for (const value of values) known.add(value);
   sets.set(key, known);
+}
+
+/** The texts in values: their texts and numbers, and the names of members. */
+function* textsOf(values: readonly unknown[]): Generator<string> {
+  const open: unknown[] = [...values];
+  while (open.length > 0) {
+    const next = open.pop();
+    if (typeof next === "string") {
+      if (next !== "") yield next;
+    } else if (["number", "bigint", "boolean"].includes(typeof next)) yield String(next);
+    else if (Array.isArray(next)) {
+      const items = next.slice(0, MAX_MEMBERS);
+      for (const item of items) open.push(item);
+    } else if (typeof next === "object" && next !== null)
+      for (const [name, member] of Object.entries(next)) {
+        yield name;
+        open.push(member);
+      }
+  }
+}
+
+/** A text in parts that end between its words. */
+function* partsOf(text: string): Generator<string> {
+  for (let at = 0; at < text.length; ) {
+    let end = Math.min(text.length, at + STEP_CHARS);
+    const space = end === text.length ? -1 : text.lastIndexOf(" ", end);
+    if (space > at) end = space;
+    yield text.slice(at, end);
+    at = end;
+  }
 }

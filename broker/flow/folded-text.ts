@@ -1,7 +1,7 @@
 /**
- * Texts in the form in which values are compared to find their origins: only letters and digits, folded to one case and one form of
- * writing. Separators (spaces, punctuation, quotes, the escapes of JSON) are left out, so that a value that was trimmed, quoted,
- * split or joined stays the same. The beginnings of words and larger pieces are kept as flags.
+ * Texts in the form in which values are compared: only letters and digits, folded to one case and one form of writing. What separates
+ * them is kept beside them. A piece of a labelled text is found whatever separates its letters, because it may have been trimmed,
+ * quoted, split or joined. A text without labels explains only what it has with the same separators (`leadAt`, `gapAt`, `trailAt`).
  */
 
 /** Flags of a folded character. */
@@ -12,6 +12,8 @@ export const ATOM_START = 2;
 export const ADDRESS = 4;
 /** Preceded only by `-` or `_` in its atom, as in the names of kinds and states. */
 export const HYPHENED = 8;
+/** A capital letter. */
+export const UPPER = 16;
 
 /** Characters between two words that do not end an atom. */
 const JOINERS = new Set([..."@._/:%+#=&-~?$!"].map((char) => char.charCodeAt(0)));
@@ -46,15 +48,60 @@ function counts(code: number): boolean {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: it is about everything that is not ASCII.
 const NOT_ASCII = /[^\x00-\x7f]/;
 
+/** What separates two folded characters, as far as comparisons need it. */
+interface Gap {
+  readonly text: string;
+  /** What stands before the next character without a space, quote, bracket or the like between them; `undefined` if there is none. */
+  readonly lead: string | undefined;
+  /** The same after the previous character. Punctuation that ends a sentence does not count. */
+  readonly trail: string | undefined;
+  /** The same at the beginning and at the end of a text. */
+  readonly first: string;
+  readonly last: string;
+}
+
+const BOUNDARY = /[\s"'`()[\]{}<>,;|]/;
+const AFTER_BOUNDARY = /[^\s"'`()[\]{}<>,;|]*$/;
+const BEFORE_BOUNDARY = /^[^\s"'`()[\]{}<>,;|]*/;
+const ENDS_SENTENCE = /^[.!?:\u2026]+$/;
+/** The marks of a handle and of a number or channel do not belong to the name. */
+const MARKS = /^[@#]$/;
+const MAX_GAP_CHARS = 12;
+const MAX_GAPS = 60_000;
+/** A separator that is like no other. */
+const OTHER_GAP = 0xffff;
+
+function gapOf(text: string): Gap {
+  const after = withoutMark(AFTER_BOUNDARY.exec(text)?.[0] ?? "");
+  const before = BEFORE_BOUNDARY.exec(text)?.[0] ?? "";
+  const trail = ENDS_SENTENCE.test(before) ? "" : before;
+  const isBounded = BOUNDARY.test(text);
+  // A value may follow its name directly, as in `to=bob` and `site:example.com`.
+  const lead = isBounded ? after : /[=:]$/.test(text) && text.length === 1 ? "" : undefined;
+  return { text, lead, trail: isBounded ? trail : undefined, first: after, last: trail };
+}
+
+function withoutMark(lead: string): string {
+  return MARKS.test(lead) ? "" : lead;
+}
+
 /** Folded texts one after the other, each followed by a 0, which no match crosses. */
 export class FoldedText {
   codes: Uint16Array;
   flags: Uint8Array;
+  /** What stands before each character, and before the 0, by its number. */
+  #gapsAt: Uint16Array;
+  readonly #gaps: Gap[] = [gapOf("")];
+  readonly #gapNumbers = new Map<string, number>([["", 0]]);
   length = 0;
+  #flag = WORD_START | ATOM_START;
+  #last = 0;
+  #gap = "";
 
   constructor(capacity = 64) {
     this.codes = new Uint16Array(capacity);
     this.flags = new Uint8Array(capacity);
+    this.#gapsAt = new Uint16Array(capacity);
   }
 
   static of(text: string): FoldedText {
@@ -65,32 +112,108 @@ export class FoldedText {
 
   /** Adds a text, and the 0 that ends it. Returns the number of folded characters. */
   push(text: string): number {
-    const plain = NOT_ASCII.test(text) ? text.normalize("NFKC").toLowerCase() : text;
+    const start = this.length;
+    this.append(text);
+    return this.end() - start - 1;
+  }
+
+  /** Adds a part of a text. */
+  append(text: string): void {
+    const plain = NOT_ASCII.test(text) ? text.normalize("NFKC") : text;
     this.#reserve(plain.length + 1);
     const { codes, flags } = this;
-    const start = this.length;
-    let at = start;
-    let flag = WORD_START | ATOM_START;
+    let at = this.length;
+    let flag = this.#flag;
     for (let index = 0; index < plain.length; index++) {
       const code = plain.charCodeAt(index);
-      const folded = code < 128 ? (ASCII[code] ?? 0) : counts(code) ? code : 0;
+      let folded = 0;
+      let isUpper = false;
+      if (code < 128) {
+        folded = ASCII[code] ?? 0;
+        isUpper = folded > code;
+      } else if (counts(code)) {
+        folded = lowerOf(code);
+        isUpper = folded !== code;
+      }
       if (folded === 0) {
         if (flag === 0 && HYPHENS.has(code)) flag = HYPHENED;
         else if (!HYPHENS.has(code)) flag &= ~HYPHENED;
         flag |= JOINERS.has(code) ? WORD_START : WORD_START | ATOM_START;
-        if (code === AT || (code === SLASH && plain.charCodeAt(index - 1) === SLASH)) flag |= ADDRESS;
+        if (code === AT || (code === SLASH && this.#last === SLASH)) flag |= ADDRESS;
         else if ((flag & ATOM_START) !== 0) flag &= ~ADDRESS;
-        continue;
+        this.#addToGap(plain[index] ?? "");
+      } else {
+        codes[at] = folded;
+        flags[at] = (folded >= FIRST_WITHOUT_SPACES ? flag | WORD_START : flag) | (isUpper ? UPPER : 0);
+        this.#gapsAt[at] = this.#takeGap();
+        flag = 0;
+        at++;
       }
-      codes[at] = folded;
-      flags[at] = folded >= FIRST_WITHOUT_SPACES ? flag | WORD_START : flag;
-      flag = 0;
-      at++;
+      this.#last = code;
     }
-    codes[at] = 0;
-    flags[at] = WORD_START | ATOM_START;
-    this.length = at + 1;
-    return at - start;
+    this.#flag = flag;
+    this.length = at;
+  }
+
+  /** Ends a text. Returns the length of all. */
+  end(): number {
+    this.#reserve(1);
+    this.codes[this.length] = 0;
+    this.flags[this.length] = WORD_START | ATOM_START;
+    this.#gapsAt[this.length] = this.#takeGap();
+    this.#flag = WORD_START | ATOM_START;
+    this.#last = 0;
+    return ++this.length;
+  }
+
+  #addToGap(char: string): void {
+    if (this.#gap.length > MAX_GAP_CHARS) return;
+    if (!/\s/.test(char)) this.#gap += /[\u2018\u2019\u201c\u201d]/.test(char) ? '"' : char;
+    else if (!this.#gap.endsWith(" ")) this.#gap += " ";
+  }
+
+  #takeGap(): number {
+    if (this.#gap === "") return 0;
+    const gap = this.#gap;
+    this.#gap = "";
+    if (gap.length > MAX_GAP_CHARS) return OTHER_GAP;
+    const known = this.#gapNumbers.get(gap);
+    if (known !== undefined) return known;
+    if (this.#gaps.length >= MAX_GAPS) return OTHER_GAP;
+    const number = this.#gaps.push(gapOf(gap)) - 1;
+    this.#gapNumbers.set(gap, number);
+    return number;
+  }
+
+  /** The separators before a character; `undefined` if there are many. */
+  gapAt(at: number): string | undefined {
+    return this.#gaps[this.#gapsAt[at] ?? 0]?.text;
+  }
+
+  /** Whether anything separates a character from the one before it. */
+  hasGapAt(at: number): boolean {
+    return this.#gapsAt[at] !== 0;
+  }
+
+  /** What belongs to a word that begins at a character, before it, such as the `/` of a path; `undefined` if none begins there. */
+  leadAt(at: number): string | undefined {
+    const gap = this.#gaps[this.#gapsAt[at] ?? 0];
+    if (gap === undefined) return undefined;
+    if (at === 0 || this.codes[at - 1] === 0) return gap.first;
+    return this.#isInNumber(at, gap) ? undefined : gap.lead;
+  }
+
+  /** What belongs to a word that ends before a character, after its last letter or digit; `undefined` if none ends there. */
+  trailAt(at: number): string | undefined {
+    const gap = this.#gaps[this.#gapsAt[at] ?? 0];
+    if (gap === undefined) return undefined;
+    if (this.codes[at] === 0) return gap.last;
+    return this.#isInNumber(at, gap) ? undefined : gap.trail;
+  }
+
+  /** Whether a sign stands between digits, as in `1,500` and `10:30`. */
+  #isInNumber(at: number, { text }: Gap): boolean {
+    return text.length === 1 && text !== " " && isDigit(this.codes[at - 1]) && isDigit(this.codes[at]);
   }
 
   #reserve(more: number): void {
@@ -101,9 +224,28 @@ export class FoldedText {
     codes.set(this.codes.subarray(0, this.length));
     const flags = new Uint8Array(capacity);
     flags.set(this.flags.subarray(0, this.length));
+    const gapsAt = new Uint16Array(capacity);
+    gapsAt.set(this.#gapsAt.subarray(0, this.length));
     this.codes = codes;
     this.flags = flags;
+    this.#gapsAt = gapsAt;
   }
+}
+
+export function isDigit(code = 0): boolean {
+  return code >= 48 && code <= 57;
+}
+
+const lowered = new Uint16Array(0x10000);
+
+/** The lower case of a character that has one of the same length. */
+function lowerOf(code: number): number {
+  const known = lowered[code];
+  if (known !== undefined && known !== 0) return known;
+  const lower = String.fromCharCode(code).toLowerCase();
+  const found = lower.length === 1 ? lower.charCodeAt(0) : code;
+  lowered[code] = found;
+  return found;
 }
 
 const MAX_LAYERS = 3;

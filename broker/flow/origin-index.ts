@@ -1,9 +1,9 @@
-import { FoldedText, readings, WORD_START } from "./folded-text.ts";
+import { FoldedText, isDigit, readings, UPPER, WORD_START } from "./folded-text.ts";
 
 /**
  * Indexes texts by content, so that a value can be traced back to the texts that contain it. Each word of a text is entered under
- * its first eight characters (including those of the following words) and under the word alone. A look-up takes two table accesses,
- * however much has been read.
+ * its first eight characters (including those of the following words) and under the word alone. A look-up takes a few table accesses,
+ * however much has been read. Texts are entered, and values looked up, in steps with bounds, because both may be long.
  */
 
 /** The fewest folded characters that count as common to two texts, unless whole words are the same. */
@@ -11,213 +11,157 @@ const GRAM = 8;
 /** The number of places examined, the latest first, for the same beginning and for a single word. */
 const MAX_PLACES = 32;
 const MAX_PLACES_OF_WORD = 8;
+/** The first table of an index is small, and each further one twice as large up to a bound, so that no table is ever built anew. */
+const FIRST_TABLE = 256;
+const MAX_TABLE = 65_536;
+/** A search that compares more characters than these, and than so many for each of its own, ends without having found everything. */
+const MIN_COMPARED = 50_000;
+const COMPARED_PER_CHAR = 64;
+/** How much of a text is entered in one step, in characters, and how much of it is repeated in the next to be decoded there too. */
+const STEP_CHARS = 16_384;
+const STEP_OVERLAP = 256;
+/** In a value of so many digits the spaces and hyphens between groups do not count. */
+const MIN_GROUPED_DIGITS = 9;
 
 /** For each offset between a text and the index: up to where they are known to be the same. */
 type Known = Map<number, number>;
 
-/** A piece of a text that also occurs in an indexed text. */
-export interface Found {
-  /** The source of the indexed text, as given to `add`. */
-  readonly source: number;
-  /** The range of folded characters in the text that was looked up. */
+/** A range of folded characters in the text that was looked up. */
+export interface Piece {
   readonly from: number;
   readonly to: number;
-  /** The same, reduced to words that begin and end in both texts and are separated in the same way; may be empty. */
-  readonly wholeFrom: number;
-  readonly wholeTo: number;
+}
+
+/** A piece of a text that also occurs in an indexed text. */
+export interface Found extends Piece {
+  /** The source of the indexed text, as given to `add`. */
+  readonly source: number;
+  /** Whether both begin and end with whole words that are the same all through. */
+  readonly isWhole: boolean;
+}
+
+/** Some of the words of an index. */
+class WordTable {
+  readonly capacity: number;
+  readonly places: Int32Array;
+  readonly nextGram: Int32Array;
+  readonly nextWord: Int32Array;
+  readonly grams: Int32Array;
+  readonly words: Int32Array;
+  count = 0;
+
+  constructor(capacity: number) {
+    this.capacity = capacity;
+    this.places = new Int32Array(capacity);
+    this.nextGram = new Int32Array(capacity);
+    this.nextWord = new Int32Array(capacity);
+    this.grams = new Int32Array(capacity * 2).fill(-1);
+    this.words = new Int32Array(capacity * 2).fill(-1);
+  }
+
+  enter(place: number, gram: number, word: number): void {
+    const entry = this.count++;
+    const mask = this.grams.length - 1;
+    this.places[entry] = place;
+    this.nextGram[entry] = this.grams[gram & mask] ?? -1;
+    this.grams[gram & mask] = entry;
+    this.nextWord[entry] = this.words[word & mask] ?? -1;
+    this.words[word & mask] = entry;
+  }
 }
 
 export class OriginIndex {
-  readonly #text = new FoldedText(1024);
+  readonly text = new FoldedText(1024);
   readonly #maxChars: number;
+  readonly #decodes: boolean;
   /** Where each text begins, and its source. */
   readonly #starts: number[] = [];
   readonly #sources: number[] = [];
-  #places = new Int32Array(256);
-  #nextGram = new Int32Array(256);
-  #nextWord = new Int32Array(256);
-  #grams = new Int32Array(512).fill(-1);
-  #words = new Int32Array(512).fill(-1);
-  #count = 0;
+  readonly tables: WordTable[] = [new WordTable(FIRST_TABLE)];
 
-  /** @param maxChars the maximum number of characters of all texts together. */
-  constructor(maxChars: number) {
+  /**
+   * @param maxChars the maximum number of characters of all texts together.
+   * @param decodes whether texts are entered in all of their readings.
+   */
+  constructor(maxChars: number, decodes: boolean) {
     this.#maxChars = maxChars;
+    this.#decodes = decodes;
   }
 
   /** The number of characters in it. */
   get size(): number {
-    return this.#text.length;
+    return this.text.length;
   }
 
-  /** Adds a text in all of its readings. Returns false if there is no room for all of them. */
+  /** Adds a text at once. Returns false if there is no room for all of it. */
   add(text: string, source: number): boolean {
-    if (this.size + text.length > this.#maxChars) return false;
-    for (const reading of readings(text)) {
-      if (this.size + reading.length > this.#maxChars) return false;
-      this.#addReading(reading, source);
-    }
-    return true;
+    let isWhole = true;
+    for (const hasRoom of this.adding(text, source)) isWhole = hasRoom;
+    return isWhole;
   }
 
-  #addReading(reading: string, source: number): void {
-    const text = this.#text;
-    const start = text.length;
-    const chars = text.push(reading);
-    if (chars === 0) return;
-    this.#starts.push(start);
-    this.#sources.push(source);
-    const { codes, flags } = text;
-    const end = start + chars;
-    for (let at = start; at < end; at++) {
+  /** Adds a text in steps. Yields after each whether there was room for all so far. */
+  *adding(text: string, source: number): Generator<boolean> {
+    if (this.size + text.length > this.#maxChars) {
+      yield false;
+      return;
+    }
+    const start = this.text.length;
+    let entered = start;
+    for (let at = 0; at < text.length; at += STEP_CHARS) {
+      this.text.append(text.slice(at, at + STEP_CHARS));
+      // The last characters may be continued by the next step.
+      const isLast = at + STEP_CHARS >= text.length;
+      if (isLast) this.text.end();
+      entered = this.#enterWords(entered, isLast ? this.text.length - 1 : this.text.length, isLast);
+      if (!isLast) yield true;
+    }
+    if (this.text.length > start) {
+      this.#starts.push(start);
+      this.#sources.push(source);
+    }
+    yield true;
+    if (!this.#decodes) return;
+    for (let at = 0; at < text.length; at += STEP_CHARS) {
+      const [, ...decoded] = readings(text.slice(Math.max(0, at - STEP_OVERLAP), at + STEP_CHARS));
+      for (const reading of decoded) {
+        if (this.size + reading.length > this.#maxChars) {
+          yield false;
+          return;
+        }
+        const from = this.text.length;
+        this.text.push(reading);
+        this.#enterWords(from, this.text.length - 1, true);
+        this.#starts.push(from);
+        this.#sources.push(source);
+      }
+      yield true;
+    }
+  }
+
+  /** Enters the words between two places. Returns where to go on: a word whose end is not known yet is left for the next step. */
+  #enterWords(from: number, end: number, isLast: boolean): number {
+    const { codes, flags } = this.text;
+    for (let at = from; at < end; at++) {
       if (((flags[at] ?? 0) & WORD_START) === 0) continue;
       let wordEnd = at + 1;
-      while (((flags[wordEnd] ?? 1) & WORD_START) === 0) wordEnd++;
+      while (wordEnd < end && ((flags[wordEnd] ?? 1) & WORD_START) === 0) wordEnd++;
+      if (!isLast && Math.max(wordEnd, at + GRAM) >= end) return at;
       this.#enter(at, hashOf(codes, at, Math.min(at + GRAM, end)), hashOf(codes, at, wordEnd));
     }
+    return end;
   }
 
   #enter(place: number, gram: number, word: number): void {
-    if (this.#count === this.#places.length) this.#grow();
-    const entry = this.#count++;
-    this.#places[entry] = place;
-    const mask = this.#grams.length - 1;
-    this.#nextGram[entry] = this.#grams[gram & mask] ?? -1;
-    this.#grams[gram & mask] = entry;
-    this.#nextWord[entry] = this.#words[word & mask] ?? -1;
-    this.#words[word & mask] = entry;
-  }
-
-  #grow(): void {
-    const size = this.#count * 2;
-    const grown = (old: Int32Array) => {
-      const larger = new Int32Array(size);
-      larger.set(old);
-      return larger;
-    };
-    this.#places = grown(this.#places);
-    const count = this.#count;
-    this.#nextGram = new Int32Array(size);
-    this.#nextWord = new Int32Array(size);
-    this.#grams = new Int32Array(size * 2).fill(-1);
-    this.#words = new Int32Array(size * 2).fill(-1);
-    this.#count = 0;
-    const { codes, flags } = this.#text;
-    for (let entry = 0; entry < count; entry++) {
-      const at = this.#places[entry] ?? 0;
-      let end = at;
-      while (end < at + GRAM && codes[end] !== 0) end++;
-      let wordEnd = at + 1;
-      while (((flags[wordEnd] ?? 1) & WORD_START) === 0) wordEnd++;
-      this.#enter(at, hashOf(codes, at, end), hashOf(codes, at, wordEnd));
+    let table = this.tables.at(-1) as WordTable;
+    if (table.count === table.capacity) {
+      table = new WordTable(Math.min(table.capacity * 2, MAX_TABLE));
+      this.tables.push(table);
     }
+    table.enter(place, gram, word);
   }
 
-  /**
-   * Reports pieces that a text has in common with indexed texts: runs of eight or more folded characters, and whole words. The
-   * listener returns true to stop.
-   *
-   * @param everywhere whether to find runs that begin within a word, too; else only those that begin with a word.
-   */
-  find(text: FoldedText, onFound: (found: Found) => boolean, everywhere: boolean): void {
-    const { codes, flags } = text;
-    const end = text.length - 1;
-    // A run is found at each of its words, but reported once: this says how far the texts are known to match at each offset.
-    const known: Known = new Map();
-    for (let at = 0; at < end; at++) {
-      if (codes[at] === 0) continue;
-      const isWord = ((flags[at] ?? 0) & WORD_START) !== 0;
-      if (!isWord && !everywhere) continue;
-      if (this.#findRuns(text, at, known, onFound)) return;
-      if (isWord && this.#findWords(text, at, known, onFound)) return;
-    }
-  }
-
-  #findRuns(text: FoldedText, at: number, known: Known, onFound: (found: Found) => boolean): boolean {
-    const { codes } = text;
-    for (let index = at; index < at + GRAM; index++)
-      if (index >= text.length || codes[index] === 0) return false;
-    const own = this.#text.codes;
-    let seen = 0;
-    let entry = this.#grams[hashOf(codes, at, at + GRAM) & (this.#grams.length - 1)] ?? -1;
-    for (; entry >= 0 && seen < MAX_PLACES; entry = this.#nextGram[entry] ?? -1) {
-      const place = this.#places[entry] ?? 0;
-      if ((known.get(place - at) ?? 0) > at) {
-        seen++;
-        continue;
-      }
-      let length = 0;
-      while (codes[at + length] !== 0 && codes[at + length] === own[place + length]) length++;
-      if (length < GRAM) continue;
-      seen++;
-      known.set(place - at, at + length);
-      let before = 0;
-      while (
-        at - before > 0 &&
-        place - before > 0 &&
-        codes[at - before - 1] !== 0 &&
-        codes[at - before - 1] === own[place - before - 1]
-      )
-        before++;
-      if (onFound(this.#found(text, at - before, place - before, length + before))) return true;
-    }
-    return false;
-  }
-
-  /** Finds whole words that are too short for a run. */
-  #findWords(text: FoldedText, at: number, known: Known, onFound: (found: Found) => boolean): boolean {
-    const { codes, flags } = text;
-    let wordEnd = at + 1;
-    while (((flags[wordEnd] ?? 1) & WORD_START) === 0) wordEnd++;
-    const own = this.#text;
-    let seen = 0;
-    let entry = this.#words[hashOf(codes, at, wordEnd) & (this.#words.length - 1)] ?? -1;
-    for (; entry >= 0 && seen < MAX_PLACES_OF_WORD; entry = this.#nextWord[entry] ?? -1) {
-      const place = this.#places[entry] ?? 0;
-      if ((known.get(place - at) ?? 0) > at) {
-        seen++;
-        continue;
-      }
-      let length = 0;
-      while (at + length < wordEnd && codes[at + length] === own.codes[place + length]) length++;
-      if (at + length < wordEnd || ((own.flags[place + length] ?? 1) & WORD_START) === 0) continue;
-      seen++;
-      while (codes[at + length] !== 0 && codes[at + length] === own.codes[place + length]) length++;
-      known.set(place - at, at + length);
-      if (onFound(this.#found(text, at, place, length))) return true;
-    }
-    return false;
-  }
-
-  #found(text: FoldedText, from: number, place: number, length: number): Found {
-    const { codes, flags } = text;
-    const own = this.#text;
-    const isEdge = (index: number) =>
-      ((flags[from + index] ?? 1) & WORD_START) !== 0 && ((own.flags[place + index] ?? 1) & WORD_START) !== 0;
-    let first = 0;
-    while (first < length && !isEdge(first)) first++;
-    let last = first;
-    // Words must end at the same places in both texts, unless digits are grouped differently.
-    for (let index = first + 1; index <= length; index++) {
-      if (isEdge(index)) last = index;
-      else if (
-        index < length &&
-        ((flags[from + index] ?? 0) & WORD_START) !== ((own.flags[place + index] ?? 0) & WORD_START) &&
-        !isDigit(codes[from + index]) &&
-        !isDigit(codes[from + index - 1])
-      )
-        break;
-    }
-    return {
-      source: this.#sourceAt(place),
-      from,
-      to: from + length,
-      wholeFrom: from + first,
-      wholeTo: from + last,
-    };
-  }
-
-  #sourceAt(place: number): number {
+  sourceAt(place: number): number {
     let low = 0;
     let high = this.#starts.length - 1;
     while (low < high) {
@@ -229,8 +173,216 @@ export class OriginIndex {
   }
 }
 
-function isDigit(code = 0): boolean {
-  return code >= 48 && code <= 57;
+/** Finds the pieces that a text has in common with the texts of an index: runs of eight or more folded characters, and whole words. */
+export class Search {
+  readonly #index: OriginIndex;
+  readonly #text: FoldedText;
+  readonly #end: number;
+  readonly #onFound: (found: Found) => void;
+  readonly #isExact: boolean;
+  readonly #isGrouped: boolean;
+  /** A run is found at each of its words, but reported once. */
+  readonly #known: Known = new Map();
+  #at = 0;
+  #left: number;
+
+  /**
+   * @param isExact whether to report only pieces that the text and the index have as whole words with the same separators and capitals.
+   */
+  constructor(
+    index: OriginIndex,
+    text: FoldedText,
+    onFound: (found: Found) => void,
+    { isExact = false }: { isExact?: boolean } = {},
+  ) {
+    this.#index = index;
+    this.#text = text;
+    this.#end = text.length - 1;
+    this.#onFound = onFound;
+    this.#isExact = isExact;
+    this.#isGrouped = isExact && isGrouped(text);
+    this.#left = MIN_COMPARED + COMPARED_PER_CHAR * text.length;
+  }
+
+  /** Whether it has found everything, or has compared too much. */
+  get isOver(): boolean {
+    return this.#at >= this.#end || this.isCut;
+  }
+
+  /** Whether it has ended because it has compared too much. */
+  get isCut(): boolean {
+    return this.#left < 0;
+  }
+
+  /** Looks at so many further characters. */
+  advance(chars: number): void {
+    const until = Math.min(this.#end, this.#at + chars);
+    const { codes, flags } = this.#text;
+    for (; this.#at < until && this.#left >= 0; this.#at++) {
+      const at = this.#at;
+      if (codes[at] === 0) continue;
+      const isWord = ((flags[at] ?? 0) & WORD_START) !== 0;
+      if (!isWord && this.#isExact) continue;
+      this.#findRuns(at);
+      if (isWord) this.#findWords(at);
+    }
+  }
+
+  #findRuns(at: number): void {
+    const { codes } = this.#text;
+    const { length } = this.#text;
+    for (let index = at; index < at + GRAM; index++) if (index >= length || codes[index] === 0) return;
+    const own = this.#index.text.codes;
+    const hash = hashOf(codes, at, at + GRAM);
+    const { tables } = this.#index;
+    let seen = 0;
+    for (let last = tables.length - 1; last >= 0 && seen < MAX_PLACES; last--) {
+      const table = tables[last] as WordTable;
+      let entry = table.grams[hash & (table.grams.length - 1)] ?? -1;
+      this.#left--;
+      for (; entry >= 0 && seen < MAX_PLACES; entry = table.nextGram[entry] ?? -1) {
+        const place = table.places[entry] ?? 0;
+        if (--this.#left < 0) return;
+        if ((this.#known.get(place - at) ?? 0) > at) {
+          seen++;
+          continue;
+        }
+        const length = this.#commonFrom(at, place);
+        if (length < GRAM) continue;
+        seen++;
+        let before = 0;
+        while (
+          at - before > 0 &&
+          place - before > 0 &&
+          codes[at - before - 1] !== 0 &&
+          codes[at - before - 1] === own[place - before - 1]
+        )
+          before++;
+        this.#left -= before;
+        this.#known.set(place - at, at + length);
+        this.#report(at - before, place - before, length + before);
+      }
+    }
+  }
+
+  /** Finds whole words that are too short for a run. */
+  #findWords(at: number): void {
+    const { codes, flags } = this.#text;
+    let wordEnd = at + 1;
+    while (((flags[wordEnd] ?? 1) & WORD_START) === 0) wordEnd++;
+    this.#left -= wordEnd - at;
+    const hash = hashOf(codes, at, wordEnd);
+    const own = this.#index.text;
+    const { tables } = this.#index;
+    let seen = 0;
+    for (let last = tables.length - 1; last >= 0 && seen < MAX_PLACES_OF_WORD; last--) {
+      const table = tables[last] as WordTable;
+      let entry = table.words[hash & (table.words.length - 1)] ?? -1;
+      for (; entry >= 0 && seen < MAX_PLACES_OF_WORD; entry = table.nextWord[entry] ?? -1) {
+        const place = table.places[entry] ?? 0;
+        if (--this.#left < 0) return;
+        if ((this.#known.get(place - at) ?? 0) > at) {
+          seen++;
+          continue;
+        }
+        const length = this.#commonFrom(at, place);
+        if (at + length < wordEnd || ((own.flags[place + wordEnd - at] ?? 1) & WORD_START) === 0) continue;
+        seen++;
+        this.#known.set(place - at, at + length);
+        this.#report(at, place, length);
+      }
+    }
+  }
+
+  #commonFrom(at: number, place: number): number {
+    const { codes } = this.#text;
+    const own = this.#index.text.codes;
+    let length = 0;
+    while (codes[at + length] !== 0 && codes[at + length] === own[place + length]) length++;
+    this.#left -= length;
+    return length;
+  }
+
+  #report(from: number, place: number, length: number): void {
+    const source = this.#index.sourceAt(place);
+    if (this.#isExact) {
+      for (const piece of this.#samePieces(from, place, length))
+        this.#onFound({ source, ...piece, isWhole: true });
+      return;
+    }
+    const isEdge = (at: number, text: FoldedText) => ((text.flags[at] ?? 1) & WORD_START) !== 0;
+    const own = this.#index.text;
+    const isWhole =
+      isEdge(from, this.#text) &&
+      isEdge(place, own) &&
+      isEdge(from + length, this.#text) &&
+      isEdge(place + length, own);
+    this.#onFound({ source, from, to: from + length, isWhole });
+  }
+
+  /** The pieces of a run that begin and end in the same way in both texts, with the same separators in between. */
+  #samePieces(from: number, place: number, length: number): Piece[] {
+    const pieces: Piece[] = [];
+    const [text, own] = [this.#text, this.#index.text];
+    let start = -1;
+    let end = -1;
+    const close = () => {
+      if (start >= 0 && end > start && isSameCase(text, own, from + start, place + start, end - start))
+        pieces.push({ from: from + start, to: from + end });
+      start = -1;
+      end = -1;
+    };
+    for (let index = 0; index <= length; index++) {
+      if (start >= 0 && index > start) {
+        const trail = text.trailAt(from + index);
+        if (trail !== undefined && trail === own.trailAt(place + index)) end = index;
+        if (index === length || !this.#hasSameGap(from + index, place + index)) close();
+      }
+      if (start < 0 && index < length) {
+        const lead = text.leadAt(from + index);
+        if (lead !== undefined && lead === own.leadAt(place + index)) start = index;
+      }
+    }
+    return pieces;
+  }
+
+  #hasSameGap(at: number, place: number): boolean {
+    const gap = this.#text.gapAt(at);
+    const own = this.#index.text.gapAt(place);
+    if (gap === undefined) return false;
+    return gap === own || (this.#isGrouped && isGrouping(gap) && own !== undefined && isGrouping(own));
+  }
+}
+
+function isGrouping(gap: string): boolean {
+  return gap === "" || gap === " " || gap === "-";
+}
+
+/** Whether a text is one number or id of many digits, which people write in groups: an account, a card, a telephone number. */
+function isGrouped(text: FoldedText): boolean {
+  let digits = 0;
+  for (let at = 0; at < text.length - 1; at++) {
+    if (at > 0 && !isGrouping(text.gapAt(at) ?? "?")) return false;
+    if (isDigit(text.codes[at])) digits++;
+  }
+  return digits >= MIN_GROUPED_DIGITS && digits * 2 > text.length - 1;
+}
+
+/** Whether letters are capitals at the same places, or the text has them as people write names: none, all, or those that begin words. */
+function isSameCase(text: FoldedText, own: FoldedText, from: number, place: number, length: number): boolean {
+  let isSame = true;
+  let isLower = true;
+  let isCapital = true;
+  let isNamed = true;
+  for (let index = 0; index < length; index++) {
+    const flag = text.flags[from + index] ?? 0;
+    const isUpper = (flag & UPPER) !== 0;
+    if (isUpper !== (((own.flags[place + index] ?? 0) & UPPER) !== 0)) isSame = false;
+    if (isUpper) isLower = false;
+    else if (!isDigit(text.codes[from + index])) isCapital = false;
+    if (isUpper !== (flag & WORD_START) > 0) isNamed &&= isDigit(text.codes[from + index]);
+  }
+  return isSame || isLower || isCapital || isNamed;
 }
 
 /** FNV-1a over folded characters. */

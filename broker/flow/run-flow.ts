@@ -1,20 +1,31 @@
-import type { Conversation, Origin, OriginKind, Shown } from "./conversation.ts";
+import type { Conversation, Hints, Origin, OriginKind, Shown } from "./conversation.ts";
 import {
   ADDRESS,
   ATOM_START,
   FoldedText,
   HYPHENED,
+  isDigit,
   type Leaf,
   leavesOf,
+  memberPath,
   readings,
   WORD_START,
 } from "./folded-text.ts";
+import { HOST_PHRASES } from "./host-phrases.ts";
+import { type Found, OriginIndex, type Piece, Search } from "./origin-index.ts";
+import { Pace } from "./pace.ts";
+import { isChoice } from "./schema-choices.ts";
 
 /**
- * Finds the origins of the values in a run's calls by their content. A value comes from a labelled text if it contains a piece of it
- * that no text without labels contains. It is explained if each of its words occurs in a text without labels, or in such a piece. A
- * value that is not explained may have been computed from anything the run has read; `undecided` has the labels of that. Decisions
- * treat these as labels of the value, unless an experiment shows that the value does not depend on what was read (`settle`).
+ * Finds the origins of the values in a run's calls.
+ *
+ * A value is free of labels only where that is known: the user said the whole of it, or a text without labels has the whole of it, as
+ * a word or a series of words with the same separators, or a few such pieces make it. Nothing that is only made of letters, syllables
+ * or decoded texts counts. Everything else may have been computed from anything the run has read: `undecided` has the labels of that.
+ * Decisions treat these as labels of the value, unless an experiment shows that the value does not depend on what was read (`settle`).
+ *
+ * A value comes from a labelled text for certain if it contains a piece of it, in any encoding, that no text without labels contains.
+ * That spares an experiment and says more to people; no decision rests on finding every such piece.
  *
  * The lengths below were measured (bench/parts/value-origins.ts): shorter pieces often occur in unrelated texts, too.
  */
@@ -32,15 +43,33 @@ const MIN_RUN_CHARS = 24;
 const MIN_SHOWN_CHARS = 8;
 const MAX_STATE_WORDS = 3;
 const MIN_SHOWN_NAME_CHARS = 5;
-/** A word of this length that occurs in no text was probably encoded. */
-const MIN_MADE_CHARS = 20;
-/** Texts can carry a message in characters other than letters and digits: this many alone, or this many more than half the letters. */
-const MIN_SIGNS = 4;
-const MAX_SIGNS = 16;
+/** A model may be shown fewer letters and digits than these of what nobody but a labelled text explains. */
+const MIN_HINTED_CHARS = 20;
+/**
+ * What a model writes may be made of what it was shown before, if it says no more than that. A model knows much by itself, such as
+ * the host of an address, and so what it writes counts as saying half as much as it has letters. One digit is free: a count.
+ */
+const FREE_HINTED_CHARS = 1;
+const WRITTEN_PER_HINTED_CHAR = 2;
+const MIN_HINTED_WORD_CHARS = 3;
+/** Shorter words of texts without labels may spell others. */
+const MIN_SPELLING_CHARS = 4;
+/** A text may be made of so many pieces of texts without labels; each is longer than a word, but for so many. */
+const MAX_PARTS = 12;
+const MAX_SHORT_PARTS = 4;
+const MIN_PART_CHARS = 8;
+/** A longer value that a labelled text has as well is not made of the words of others. */
+const MAX_MADE_CHARS = 60;
+/** The quotes, brackets and spaces around a value, and between its parts. */
+const MAX_AROUND_CHARS = 3;
+/** Numbers of fewer digits in what a tool is sent say too little to make its answer another's. */
+const MAX_SMALL_NUMBER = 999;
 const BETWEEN_SPACES = /[^\s"'`,;()[\]{}<>]+/g;
 const MAX_LEAVES = 5_000;
 const MAX_LEAF_CHARS = 200_000;
 const MAX_SHOWN_CHARS = 8_000_000;
+const STEP_CHARS = 2_048;
+const SHOWN_STEP_CHARS = 16_384;
 
 /** The origin of a value, for records and people. */
 export interface OriginRef {
@@ -63,14 +92,24 @@ export interface LeafFlow {
   readonly undecided: readonly string[];
   /** Labels of texts that contain a value that is too short to be attributed. Data that is looked up with the value carries them. */
   readonly possible: readonly string[];
+  /** Those of the undecided labels that no experiment can clear, because the model's own words carry them. */
+  readonly own?: readonly string[];
   /** Whether the user said it. */
   readonly isSaid: boolean;
 }
 
-/** Finds by experiment which values do not depend on what was read: `true` for those. */
+/** What a part of an answer carries, by its path. `isMade`: whether it carries nothing else, whatever the tool was sent. */
+export type LabelsOfPart = (path: string) => { readonly labels: readonly string[]; readonly isMade: boolean };
+
+/**
+ * Finds by experiment which values do not depend on what was read: `true` for those.
+ *
+ * @param labels the labels in question. Only data with one of them is replaced.
+ */
 export type Experiment = (
   call: FlowingCall,
   paths: readonly string[],
+  labels: readonly string[],
 ) => Promise<ReadonlyMap<string, boolean>>;
 
 /** A call whose values are traced. */
@@ -79,15 +118,27 @@ export interface FlowingCall {
   /** The number of the call within its run, from 1. */
   readonly seq: number;
   readonly arguments: unknown;
+  /** The schema of the arguments. A value that it names itself is nobody's but the program's. */
+  readonly schema?: unknown;
+}
+
+/** A value that is to be settled, and the labels in question. */
+export interface Open {
+  readonly path: string;
+  readonly labels: readonly string[];
 }
 
 /** A call's values and their origins. */
 export interface CallFlow {
   readonly leaves: readonly LeafFlow[];
+  /** What it depends on that the call is made at all; its path is `()`, and `settle` takes that path too. */
+  readonly control: LeafFlow;
+  /** What the user said in the conversation. */
+  readonly said: readonly string[];
   /** Labels of everything the model of the conversation was shown. */
   readonly conversationLabels: readonly string[];
   /** Settles undecided values as far as the run can, and returns a new flow. */
-  settle(paths: readonly string[]): Promise<CallFlow>;
+  settle(open: readonly Open[]): Promise<CallFlow>;
 }
 
 export interface RunFlowOptions {
@@ -104,7 +155,18 @@ export interface RunFlowOptions {
   shown?: readonly Shown[] | undefined;
   /** Whether a model that is shown this value stays free of its labels, as for an id that policy names. */
   isPlain?: ((value: string) => boolean) | undefined;
+  /** Whether a choice among the values that a tool's schema names carries the labels of what it may depend on. */
+  labelsChoices?: boolean | undefined;
 }
+
+/** The labels of an answer: its own, and those of what its tool was sent, if that may depend on data with them. */
+export interface AnswerLabels {
+  readonly certain: readonly string[];
+  readonly possible: readonly string[];
+}
+
+const NO_LABELS: AnswerLabels = { certain: [], possible: [] };
+const NO_HINTS: Hints = { letters: new Map(), words: new Map() };
 
 /** The values of one run. */
 export class RunFlow {
@@ -115,9 +177,14 @@ export class RunFlow {
   readonly #read = new Map<string, Shown>();
   /** The labels of the model's own texts. */
   readonly #own: readonly string[];
+  /** What the model had been shown when it wrote them, without carrying the labels. */
+  readonly #hints: Hints;
   readonly #isPlain: RunFlowOptions["isPlain"];
+  readonly #labelsChoices: boolean;
   readonly #shownBefore: readonly Shown[];
-  readonly #labelsByCall = new Map<number, readonly string[]>();
+  readonly #labelsByCall = new Map<number, AnswerLabels>();
+  readonly #partsByCall = new Map<number, (path: string) => readonly string[]>();
+  readonly #texts: readonly string[];
   #experiment: Experiment | undefined;
 
   constructor({
@@ -129,18 +196,22 @@ export class RunFlow {
     earlier = [],
     shown = [],
     isPlain,
+    labelsChoices = false,
   }: RunFlowOptions) {
     this.#isPlain = isPlain;
+    this.#labelsChoices = labelsChoices;
     this.#conversation = isSticky ? conversation : conversation.afresh();
     this.#isSticky = isSticky;
     this.#run = conversation.beginRun(runId);
     const own = [...conversation.labels, ...shown.map(({ label }) => label)];
     this.#own = isSticky ? [...new Set(own)].sort() : [];
+    this.#hints = isSticky ? conversation.hints : NO_HINTS;
     this.#shownBefore = shown;
+    this.#texts = program;
     for (const label of earlier) this.#read.set(label, { label });
-    this.#conversation.add(program, { kind: "program", labels: this.#own, run: this.#run });
-    const given = textsOf(data);
-    if (given.length > 0) this.#conversation.add(given, { kind: "data", labels: this.#own, run: this.#run });
+    const written = { labels: this.#own, hints: this.#hints, run: this.#run };
+    this.#conversation.add(program, { kind: "program", ...written });
+    if (data !== undefined) this.#conversation.add([data], { kind: "data", ...written });
   }
 
   /** Labels that a value may carry if its content does not show its origin. */
@@ -176,8 +247,8 @@ export class RunFlow {
   }
 
   /** The labels that the answer to a call carries, by the number of the call. */
-  labelsOfCall(seq: number): readonly string[] {
-    return this.#labelsByCall.get(seq) ?? [];
+  labelsOfCall(seq: number): AnswerLabels {
+    return this.#labelsByCall.get(seq) ?? NO_LABELS;
   }
 
   /** From now on settles undecided values by running the program again. */
@@ -186,45 +257,80 @@ export class RunFlow {
   }
 
   /** Finds the origins of a call's values. */
-  follow(call: FlowingCall): CallFlow {
+  async follow(call: FlowingCall): Promise<CallFlow> {
     const { leaves: listed, isWhole } = leavesOf(call.arguments, MAX_LEAVES);
-    const possible = this.possible;
-    const leaves = listed.map((leaf) => this.#trace(leaf, possible));
+    const { plain, labelled } = await this.#conversation.texts();
+    const tracing: Tracing = { call, possible: this.possible, plain, labelled, pace: new Pace() };
+    const leaves: LeafFlow[] = [];
+    for (const leaf of listed) leaves.push(await this.#trace(leaf, tracing));
     if (!isWhole)
       leaves.push({
+        ...NOTHING,
         path: "",
         value: null,
-        origins: [],
-        labels: [],
-        undecided: possible,
-        possible,
-        isSaid: false,
+        undecided: tracing.possible,
+        possible: tracing.possible,
       });
-    return this.#flowOf(call, leaves);
+    return this.#flowOf(call, leaves, this.#controlOf(tracing.possible));
   }
 
-  #flowOf(call: FlowingCall, leaves: readonly LeafFlow[]): CallFlow {
+  /** A model writes a program because of all that it was shown, and the program makes a call because of all that it has read. */
+  #controlOf(possible: readonly string[]): LeafFlow {
+    const labels = [...this.#own];
+    const undecided = possible.filter((label) => !labels.includes(label));
+    return { ...NOTHING, path: "()", value: null, labels, undecided, possible };
+  }
+
+  #flowOf(call: FlowingCall, leaves: readonly LeafFlow[], control: LeafFlow): CallFlow {
     return {
       leaves,
+      control,
+      said: this.#conversation.said,
       conversationLabels: this.conversationLabels,
-      settle: async (paths) => {
-        const experiment = this.#experiment;
-        const open = leaves.filter(({ path, undecided }) => undecided.length > 0 && paths.includes(path));
-        // The model's own texts are the same in each experiment.
-        const own = new Set([...this.#own, ...this.#conversation.untraced]);
-        const asked = open.filter(({ undecided }) => undecided.some((label) => !own.has(label)));
-        if (experiment === undefined || asked.length === 0) return this.#flowOf(call, leaves);
-        const independent = await experiment(call, [...new Set(asked.map(({ path }) => path))]);
-        return this.#flowOf(
-          call,
-          leaves.map((leaf) =>
-            independent.get(leaf.path) === true && asked.includes(leaf)
-              ? { ...leaf, undecided: leaf.undecided.filter((label) => own.has(label)) }
-              : leaf,
-          ),
-        );
+      settle: async (open) => {
+        const [settled = control, ...others] = await this.#settle(call, [control, ...leaves], open);
+        return this.#flowOf(call, others, settled);
       },
     };
+  }
+
+  async #settle(
+    call: FlowingCall,
+    leaves: readonly LeafFlow[],
+    open: readonly Open[],
+  ): Promise<readonly LeafFlow[]> {
+    const experiment = this.#experiment;
+    if (experiment === undefined) return leaves;
+    // The model's own texts are the same in each experiment.
+    const fixed = new Set([...this.#own, ...this.#conversation.untraced]);
+    const groups = new Map<string, { labels: readonly string[]; paths: Set<string> }>();
+    for (const { path, labels } of open) {
+      const clearable = labels.filter((label) => !fixed.has(label)).sort();
+      const isOpen = leaves.some(
+        (leaf) =>
+          leaf.path === path &&
+          clearable.some((label) => leaf.undecided.includes(label) && leaf.own?.includes(label) !== true),
+      );
+      if (!isOpen) continue;
+      const key = JSON.stringify(clearable);
+      const group = groups.get(key) ?? { labels: clearable, paths: new Set() };
+      groups.set(key, { ...group, paths: group.paths.add(path) });
+    }
+    let settled = leaves;
+    for (const { labels, paths } of groups.values()) {
+      const independent = await experiment(call, [...paths], labels);
+      settled = settled.map((leaf) =>
+        independent.get(leaf.path) === true
+          ? {
+              ...leaf,
+              undecided: leaf.undecided.filter(
+                (label) => !labels.includes(label) || leaf.own?.includes(label) === true,
+              ),
+            }
+          : leaf,
+      );
+    }
+    return settled;
   }
 
   /**
@@ -236,35 +342,71 @@ export class RunFlow {
     labels: readonly string[],
     sent: CallFlow | undefined,
     answer: readonly unknown[],
+    parts?: LabelsOfPart,
   ): void {
     const carried = sent?.leaves.flatMap((leaf) => [...leaf.labels, ...leaf.possible]) ?? [];
-    const all = [...new Set([...labels, ...carried, ...this.#conversation.givenElsewhere(server)])];
-    this.#labelsByCall.set(seq, all);
-    this.#conversation.give(server, carried);
-    for (const label of all) if (!this.#read.has(label)) this.#read.set(label, { label, tool });
-    this.#conversation.add(answer.flatMap(textsOf), {
-      ...{ kind: "result", tool, server, seq, labels: all, run: this.#run },
+    const passedOn = [...carried, ...this.#conversation.givenElsewhere(server)];
+    const certain = [...new Set([...labels, ...passedOn])];
+    const open = sent?.leaves.flatMap((leaf) => (isSmall(leaf.value) ? [] : leaf.undecided)) ?? [];
+    const possible = [...new Set(open)].filter((label) => !certain.includes(label));
+    this.#labelsByCall.set(seq, { certain, possible });
+    this.#conversation.give(server, [...carried, ...open]);
+    for (const label of [...certain, ...possible])
+      if (!this.#read.has(label)) this.#read.set(label, { label, tool });
+    const origin: Omit<Origin, "labels"> = {
+      ...{ kind: "result", tool, server, seq, run: this.#run },
       isEcho: this.#conversation.wasGiven(server),
-    });
+    };
+    if (parts === undefined) {
+      this.#conversation.add(answer, { ...origin, labels: certain, possible });
+      return;
+    }
+    const labelsOf = (path: string): AnswerLabels => {
+      const part = parts(path);
+      const own = [...new Set([...part.labels, ...passedOn])].sort();
+      return part.isMade
+        ? NO_LABELS
+        : { certain: own, possible: open.filter((label) => !own.includes(label)) };
+    };
+    this.#partsByCall.set(seq, (path) => Object.values(labelsOf(path)).flat());
+    const byLabels = new Map<string, { labels: AnswerLabels; texts: string[] }>();
+    for (const [index, each] of answer.entries())
+      for (const [path, text] of index === 0 ? textsByPath(each) : [["", each] as const]) {
+        const own = labelsOf(path);
+        const key = JSON.stringify(own);
+        const known = byLabels.get(key) ?? { labels: own, texts: [] };
+        known.texts.push(text as string);
+        byLabels.set(key, known);
+      }
+    for (const { labels: own, texts } of byLabels.values())
+      this.#conversation.add(texts, { ...origin, labels: own.certain, possible: own.possible });
+  }
+
+  /** The labels that the parts of a call's answer carry, by path; `undefined` if all carry the same. */
+  partsOfCall(seq: number): ((path: string) => readonly string[]) | undefined {
+    return this.#partsByCall.get(seq);
   }
 
   /**
    * Records what the model is shown of the run. Returns the labels that are new to the conversation: those of pieces of labelled texts
-   * in what is shown, and all labels of what the run has read if the texts seem to be encoded.
+   * in what is shown. What else no text without labels explains may be made of anything that the run has read: the conversation counts
+   * its letters and digits, and carries the labels once they are enough to say something.
    */
-  show(texts: readonly string[]): Shown[] {
+  async show(texts: readonly string[]): Promise<Shown[]> {
     if (!this.#isSticky) return [];
     const found = new Map<string, Shown>();
-    let isMade = false;
-    if (this.#conversation.isLabelled)
+    let isCut = false;
+    if (this.#conversation.isLabelled) {
+      const pace = new Pace();
       for (const text of texts) {
-        const traced = this.#pieces(this.#withoutPlain(text.slice(0, MAX_SHOWN_CHARS)));
-        for (const shown of traced.shown) if (!found.has(shown.label)) found.set(shown.label, shown);
-        isMade ||= traced.isMade || text.length > MAX_SHOWN_CHARS;
+        const cut = await this.#showText(this.#withoutPlain(text.slice(0, MAX_SHOWN_CHARS)), found, pace);
+        isCut ||= cut || text.length > MAX_SHOWN_CHARS;
       }
-    if (isMade)
-      for (const label of this.possible)
-        if (!found.has(label)) found.set(label, this.#read.get(label) ?? { label });
+    }
+    const { letters } = this.#conversation.hints;
+    for (const label of this.possible)
+      if (!found.has(label) && (isCut || (letters.get(label) ?? 0) >= MIN_HINTED_CHARS))
+        found.set(label, this.#read.get(label) ?? { label });
     return this.#conversation.show([...found.values()]);
   }
 
@@ -275,44 +417,258 @@ export class RunFlow {
       : text.replace(BETWEEN_SPACES, (word) => (isPlain(word) ? " " : word));
   }
 
-  #trace({ path, value }: Leaf, possible: readonly string[]): LeafFlow {
-    const text = value === null ? "" : String(value);
-    const none = { path, value, origins: [], labels: [], possible: [], isSaid: false };
+  /** Notes the labels that a shown text carries. Returns whether it could not be looked at completely. */
+  async #showText(text: string, found: Map<string, Shown>, pace: Pace): Promise<boolean> {
+    const { plain, labelled } = await this.#conversation.texts();
+    let isCut = false;
+    for (let at = 0; at < text.length; at += SHOWN_STEP_CHARS) {
+      // A step repeats the end of the one before it, so that nothing is cut in two.
+      const from = Math.max(0, at - MIN_VALUE_CHARS * MIN_RUN_CHARS);
+      for (const [index, reading] of readings(text.slice(from, at + SHOWN_STEP_CHARS)).entries()) {
+        const folded = FoldedText.of(reading);
+        const known = new Uint8Array(folded.length);
+        const trusted: Piece[] = [];
+        const onTrusted = ({ source, from: start, to }: Found) => {
+          if (this.#conversation.origin(source).isEcho === true) return;
+          trusted.push({ from: start, to });
+          // Letters and syllables of others can spell anything.
+          if (to - start >= MIN_SPELLING_CHARS) known.fill(1, start, to);
+          else for (let index = start; index < to; index++) known[index] = Math.max(known[index] ?? 0, 2);
+        };
+        const words: (Piece & { origin: Origin })[] = [];
+        const pieces: (Piece & { origin: Origin })[] = [];
+        const searches = [
+          new Search(plain, folded, onTrusted, { isExact: true }),
+          new Search(
+            hostPhrases(),
+            folded,
+            ({ from: start, to }) => void (to - start >= MIN_PART_CHARS && known.fill(1, start, to)),
+            {
+              isExact: true,
+            },
+          ),
+          new Search(labelled, folded, (piece) => {
+            const origin = this.#conversation.origin(piece.source);
+            if (isShowing(folded, piece.from, piece.to)) pieces.push({ ...piece, origin });
+            else if (piece.isWhole) words.push({ ...piece, origin });
+          }),
+        ];
+        for (const search of searches) isCut = (await complete(search, pace)) || isCut;
+        const cover = new Cover(trusted);
+        for (const { from: start, to, origin } of pieces) {
+          if (cover.holds(start, to)) continue;
+          known.fill(1, start, to);
+          for (const label of [...origin.labels, ...(origin.possible ?? [])])
+            if (!found.has(label))
+              found.set(label, { label, ...(origin.tool === undefined ? {} : { tool: origin.tool }) });
+        }
+        if (index === 0) this.#hint(folded, known, words);
+      }
+      if (pace.isDue) await pace.rest();
+    }
+    return isCut;
+  }
+
+  /** Notes the words of a shown text that no text without labels explains. */
+  #hint(folded: FoldedText, known: Uint8Array, found: readonly (Piece & { origin: Origin })[]): void {
+    const read = [...this.#read.keys(), ...this.#conversation.untraced];
+    const { codes, flags } = folded;
+    const spelt = new Set<string>();
+    const end = folded.length - 1;
+    for (let at = 0; at < end; ) {
+      let to = at + 1;
+      while (to < end && ((flags[to] ?? WORD_START) & WORD_START) === 0) to++;
+      const word = String.fromCharCode(...codes.subarray(at, Math.min(to, at + MIN_HINTED_CHARS)));
+      const own = known.subarray(at, to);
+      // A short word of others counts once, and a letter or number each time.
+      const isSpelt =
+        !own.includes(0) && !own.includes(1) && (to - at === 1 || /\d/.test(word) || !spelt.has(word));
+      if (isSpelt) spelt.add(word);
+      if (own.includes(0) || isSpelt) {
+        const of = found
+          .filter((piece) => piece.from <= at && piece.to >= to)
+          .flatMap(({ origin }) => [...origin.labels, ...(origin.possible ?? [])]);
+        const labels = of.length > 0 ? [...new Set(of)] : read;
+        if (labels.length > 0) this.#conversation.hint(word, labels, signsIn(folded.gapAt(at)));
+      }
+      at = to;
+    }
+    const signs = signsIn(folded.gapAt(end));
+    if (signs > 0 && read.length > 0) this.#conversation.hint("", read, signs);
+  }
+
+  async #trace({ path, value }: Leaf, tracing: Tracing): Promise<LeafFlow> {
+    const { call, possible, pace } = tracing;
+    const none = { ...NOTHING, path, value };
+    if (value === null || value === false || value === "") return none;
+    if (!this.#labelsChoices && isChoice(call.schema, path, value))
+      return { ...none, origins: [{ kind: "program", labels: [] }] };
+    const text = String(value);
+    if (pace.isDue) await pace.rest();
     if (text.length > MAX_LEAF_CHARS) {
-      const { shown } = this.#pieces(text);
-      const labels = [...new Set(shown.map(({ label }) => label))];
+      const found = new Map<string, Shown>();
+      await this.#showPieces(text, found, tracing);
+      const labels = [...found.keys()].sort();
       return { ...none, labels, undecided: possible.filter((label) => !labels.includes(label)) };
     }
-    if (value === null) return { ...none, undecided: possible };
-    const origins = new Map<Origin, true>();
-    const labels = new Set<string>();
-    const short = new Set<string>();
-    let isExplained = false;
-    let isSaid = false;
-    for (const reading of readings(text)) {
-      const traced = this.#traceReading(reading, typeof value === "string");
-      for (const origin of traced.origins) origins.set(origin, true);
-      for (const origin of traced.labelled) for (const label of origin.labels) labels.add(label);
-      for (const origin of traced.short) for (const label of origin.labels) short.add(label);
-      isExplained ||= traced.isExplained;
-      isSaid ||= traced.isSaid;
+    const mailboxes = typeof value === "string" ? mailboxesIn(value) : undefined;
+    if (mailboxes === undefined) return this.#traceText(path, value, text, tracing);
+    const parts: LeafFlow[] = [];
+    for (const { name, address } of mailboxes) {
+      parts.push(await this.#traceText(path, address, address, tracing));
+      const isOfAddress = address.toLowerCase().startsWith(`${name.toLowerCase()}@`);
+      if (name !== "" && !isOfAddress) parts.push(await this.#traceText(path, name, name, tracing));
     }
-    if (isSaid)
-      return {
-        ...none,
-        isSaid,
-        origins: [{ kind: "user", labels: [] }, ...this.#refs(origins, [])],
-        undecided: [],
-      };
+    return joined({ path, value }, parts);
+  }
+
+  async #showPieces(text: string, found: Map<string, Shown>, { labelled, pace }: Tracing): Promise<void> {
+    for (let at = 0; at < text.length; at += SHOWN_STEP_CHARS) {
+      const folded = FoldedText.of(text.slice(Math.max(0, at - SHOWN_STEP_CHARS / 8), at + SHOWN_STEP_CHARS));
+      const search = new Search(labelled, folded, ({ source, from, to }) => {
+        if (!isTelling(folded, from, to)) return;
+        for (const label of this.#conversation.origin(source).labels) found.set(label, { label });
+      });
+      await complete(search, pace);
+    }
+  }
+
+  /** Traces a value that is one thing. */
+  async #traceText(
+    path: string,
+    value: NonNullable<Leaf["value"]>,
+    text: string,
+    tracing: Tracing,
+  ): Promise<LeafFlow> {
+    const { possible, plain, labelled: labelledTexts, pace } = tracing;
+    const none = { ...NOTHING, path, value };
+    const [read, ...decoded] = readings(text).map((reading) => FoldedText.of(reading)) as [
+      FoldedText,
+      ...FoldedText[],
+    ];
+    const end = read.length - 1;
+    const trusted: (Piece & { origin: Origin })[] = [];
+    let isCut = await complete(
+      new Search(
+        plain,
+        read,
+        ({ source, from, to }) => trusted.push({ from, to, origin: this.#conversation.origin(source) }),
+        { isExact: true },
+      ),
+      pace,
+    );
+    const isAccounted = end > 0 && isWritten(text) && isAround(read, 0) && isAround(read, end);
+    const wholes = isAccounted
+      ? trusted.filter(({ from, to }) => from === 0 && to === end).map(({ origin }) => origin)
+      : [];
+    const meant = this.#conversation.saidWords.means(value, path);
+    const isSaid =
+      meant ?? (wholes.some(({ kind }) => kind === "user") || (!isAccounted && this.#says(text)));
+    const refs = new Map<Origin, true>();
+    if (isSaid) {
+      for (const { origin } of trusted) refs.set(origin, true);
+      return { ...none, isSaid, origins: [{ kind: "user", labels: [] }, ...this.#refs(refs, [])] };
+    }
+    const labels = new Set<string>();
+    const open = new Set<string>();
+    const short = new Set<string>();
+    const cover = new Cover(trusted.filter(({ origin }) => origin.isEcho !== true));
+    let isForeign = false;
+    for (const folded of [read, ...decoded]) {
+      const size = folded.length - 1;
+      const covering = folded === read ? cover : await this.#coverOf(folded, tracing);
+      const search = new Search(labelledTexts, folded, ({ source, from, to, isWhole }) => {
+        if (covering.holds(from, to)) {
+          isForeign ||= folded === read && from === 0 && to === size && isWhole;
+          return;
+        }
+        const origin = this.#conversation.origin(source);
+        const isAll = isWhole && from === 0 && to === size;
+        isForeign ||= folded === read && isAll;
+        if (isAll) for (const label of origin.labels) short.add(label);
+        for (const label of isAll ? (origin.possible ?? []) : []) open.add(label);
+        if (!isTelling(folded, from, to)) return;
+        refs.set(origin, true);
+        for (const label of origin.labels) labels.add(label);
+        for (const label of origin.possible ?? []) open.add(label);
+      });
+      isCut = (await complete(search, pace)) || isCut;
+    }
+    const explaining = wholes.filter(
+      ({ kind, isEcho }) => kind !== "user" && !(isEcho === true && isForeign),
+    );
+    const isElsewhere = explaining.some(({ kind, isEcho }) => kind === "result" && isEcho !== true);
+    // A short value that is also in the program may be the program's own, or depend on what it has read.
+    const isShort = end < MIN_SHOWN_CHARS || typeof value !== "string";
+    const isAmbiguous = isShort && !isElsewhere && isForeign && labels.size === 0;
+    const isExplained =
+      !isAmbiguous &&
+      (explaining.length > 0 ||
+        isNamedBy(text, end, this.#own.length > 0 ? [] : this.#texts) ||
+        (isAccounted && typeof value === "string" && isMadeOf(read, trusted)));
+    const hinted = this.#hintedIn(read, text, explaining);
+    for (const { origin, from, to } of trusted)
+      if (labels.size === 0 || to - from >= MIN_SHOWN_CHARS) refs.set(origin, true);
+    // A value whose words all stand in texts without labels may have been made of these: an experiment can tell.
+    const isMade = labels.size > 0 && (await this.#hasWordsOf(read, tracing));
+    const certain = isMade ? [] : [...labels].sort();
+    if (isMade) for (const label of labels) open.add(label);
+    const undecided = new Set(isExplained && !isCut ? [...open] : [...possible, ...open]);
+    for (const label of hinted) undecided.add(label);
+    const own = [...hinted];
     return {
-      path,
-      value,
-      origins: this.#refs(origins, [...labels]),
-      labels: [...labels].sort(),
-      undecided: isExplained ? [] : possible.filter((label) => !labels.has(label)),
-      possible: isExplained ? [] : [...short].filter((label) => !labels.has(label)),
-      isSaid,
+      ...none,
+      origins: this.#refs(refs, certain),
+      labels: certain,
+      undecided: [...undecided].filter((label) => !certain.includes(label)).sort(),
+      possible: isExplained ? [] : [...short, ...labels].filter((label) => !certain.includes(label)),
+      ...(own.length === 0 ? {} : { own }),
     };
+  }
+
+  /** Whether each word of a short value stands in a text without labels. */
+  async #hasWordsOf(read: FoldedText, { plain, pace }: Tracing): Promise<boolean> {
+    const end = read.length - 1;
+    if (end > MAX_MADE_CHARS) return false;
+    const known = new Uint8Array(end);
+    const onFound = ({ source, from, to, isWhole }: Found) => {
+      if (isWhole && this.#conversation.origin(source).isEcho !== true) known.fill(1, from, to);
+    };
+    await complete(new Search(plain, read, onFound), pace);
+    return !known.includes(0);
+  }
+
+  async #coverOf(folded: FoldedText, { plain, pace }: Tracing): Promise<Cover> {
+    const trusted: Piece[] = [];
+    const onFound = ({ source, from, to }: Found) => {
+      if (this.#conversation.origin(source).isEcho !== true) trusted.push({ from, to });
+    };
+    await complete(new Search(plain, folded, onFound, { isExact: true }), pace);
+    return new Cover(trusted);
+  }
+
+  /** The labels of what the model may have made a value of, where its program is all that explains it. */
+  #hintedIn(read: FoldedText, text: string, explaining: readonly Origin[]): Set<string> {
+    const isFree = explaining.some(
+      ({ kind, hints }) => kind === "result" || hints === undefined || hints.letters.size === 0,
+    );
+    const found = new Set<string>();
+    if (isFree || this.#hints.letters.size === 0) return found;
+    const says = lettersOf(text);
+    for (const [label, letters] of this.#hints.letters)
+      if (says <= WRITTEN_PER_HINTED_CHAR * Math.max(0, letters - FREE_HINTED_CHARS)) found.add(label);
+    const { codes, flags } = read;
+    const end = read.length - 1;
+    for (let at = 0; at < end; ) {
+      let to = at + 1;
+      while (to < end && ((flags[to] ?? WORD_START) & WORD_START) === 0) to++;
+      if (to - at === end || to - at >= MIN_HINTED_WORD_CHARS) {
+        const word = String.fromCharCode(...codes.subarray(at, Math.min(to, at + MIN_HINTED_CHARS)));
+        for (const label of this.#hints.words.get(word) ?? []) found.add(label);
+      }
+      at = to;
+    }
+    return found;
   }
 
   /** The origins that explain a value, or give it its labels. */
@@ -333,126 +689,135 @@ export class RunFlow {
     return [...refs.values()];
   }
 
-  #traceReading(text: string, isText: boolean) {
-    const folded = FoldedText.of(text);
-    const end = folded.length - 1;
-    const origins = new Set<Origin>();
-    const labelled = new Set<Origin>();
-    const short = new Set<Origin>();
-    if (end === 0)
-      return { origins, labelled, short, isExplained: text.length < MIN_SIGNS, isSaid: this.#says(text) };
-    const explained = new Uint8Array(end);
-    const trusted: (Piece & { origin: Origin })[] = [];
-    const foreign: (Piece & { origin: Origin; isWhole: boolean })[] = [];
-    const { plain, labelled: foreignTexts } = this.#conversation.texts;
-    plain.find(
-      folded,
-      ({ source, wholeFrom, wholeTo }) => {
-        const origin = this.#conversation.origin(source);
-        if (wholeTo > wholeFrom) trusted.push({ from: wholeFrom, to: wholeTo, origin });
-        return false;
-      },
-      true,
-    );
-    foreignTexts.find(
-      folded,
-      ({ source, from, to, wholeFrom, wholeTo }) => {
-        const origin = this.#conversation.origin(source);
-        foreign.push({ from, to, origin, isWhole: wholeFrom === 0 && wholeTo === end });
-        return false;
-      },
-      true,
-    );
-    const isShort = end < MIN_SHOWN_CHARS || !isText;
-    let isSaid = false;
-    let isElsewhere = false;
-    for (const { from, to, origin } of trusted) {
-      if (from === 0 && to === end) {
-        isSaid ||= origin.kind === "user";
-        isElsewhere ||= origin.kind === "result" && origin.isEcho !== true;
-      }
-    }
-    const cover = new Cover(trusted.filter(({ origin }) => origin.isEcho !== true));
-    for (const { from, to, origin, isWhole } of foreign) {
-      // The user, or another text without labels, said the same.
-      if (cover.holds(from, to)) continue;
-      if (isWhole) short.add(origin);
-      if (isTelling(folded, from, to)) {
-        labelled.add(origin);
-        origins.add(origin);
-        explained.fill(1, from, to);
-      }
-    }
-    // A short value that is also in the program may be the program's own, or depend on what it has read.
-    const isAmbiguous =
-      isShort && !isSaid && !isElsewhere && foreign.some(({ isWhole }) => isWhole) && labelled.size === 0;
-    for (const { from, to, origin } of trusted) {
-      // If the value comes from a labelled text, common words in it do not matter.
-      if (labelled.size === 0 || to - from >= MIN_SHOWN_CHARS) origins.add(origin);
-      explained.fill(1, from, to);
-    }
-    const isOfSigns = text.length - end > end / 2 + MAX_SIGNS;
-    return {
-      origins,
-      labelled,
-      short,
-      isExplained: !isAmbiguous && !isOfSigns && !explained.includes(0),
-      isSaid,
-    };
-  }
-
-  /** Whether the user said a text without letters and digits. */
+  /** Whether the user said a text as it is, where its letters and digits are not all of it. */
   #says(text: string): boolean {
-    return text !== "" && this.#conversation.said.some((said) => said.includes(text));
-  }
-
-  /** The pieces of labelled texts in a text, and whether it has unexplained words that seem to be encoded. */
-  #pieces(text: string): { shown: Shown[]; isMade: boolean } {
-    const shown = new Map<string, Shown>();
-    let isMade = false;
-    const { plain, labelled } = this.#conversation.texts;
-    for (const reading of readings(text, text.length)) {
-      const folded = FoldedText.of(reading);
-      const end = folded.length - 1;
-      const known = new Uint8Array(end);
-      const foreign: (Piece & { origin: Origin })[] = [];
-      const trusted: Piece[] = [];
-      plain.find(
-        folded,
-        ({ source, wholeFrom, wholeTo }) => {
-          const isEcho = this.#conversation.origin(source).isEcho === true;
-          if (wholeTo > wholeFrom && !isEcho) trusted.push({ from: wholeFrom, to: wholeTo });
-          return false;
-        },
-        true,
-      );
-      labelled.find(
-        folded,
-        ({ source, from, to }) => {
-          if (isShowing(folded, from, to))
-            foreign.push({ from, to, origin: this.#conversation.origin(source) });
-          return false;
-        },
-        true,
-      );
-      for (const { from, to } of trusted) known.fill(1, from, to);
-      const cover = new Cover(trusted);
-      for (const { from, to, origin } of foreign) {
-        known.fill(1, from, to);
-        if (cover.holds(from, to)) continue;
-        for (const label of origin.labels)
-          if (!shown.has(label))
-            shown.set(label, { label, ...(origin.tool === undefined ? {} : { tool: origin.tool }) });
-      }
-      if (reading === text) isMade = hasMadeWord(folded, known);
-    }
-    return { shown: [...shown.values()], isMade };
+    return this.#conversation.said.some((said) => isIn(said, text, /[\s"'`,;]/));
   }
 }
 
-interface Piece {
-  readonly from: number;
-  readonly to: number;
+/** What the traces of a call's values share. */
+interface Tracing {
+  readonly call: FlowingCall;
+  readonly possible: readonly string[];
+  readonly plain: OriginIndex;
+  readonly labelled: OriginIndex;
+  readonly pace: Pace;
+}
+
+const NOTHING = { origins: [], labels: [], undecided: [], possible: [], isSaid: false } as const;
+
+let phrases: OriginIndex | undefined;
+
+/** What ptc, Node.js and Python write themselves where a program fails. */
+function hostPhrases(): OriginIndex {
+  if (phrases !== undefined) return phrases;
+  phrases = new OriginIndex(100_000, false);
+  for (const phrase of HOST_PHRASES) phrases.add(phrase, 0);
+  return phrases;
+}
+
+/** Makes a search in steps. Returns whether it ended before it had found everything. */
+async function complete(search: Search, pace: Pace): Promise<boolean> {
+  while (!search.isOver) {
+    search.advance(STEP_CHARS);
+    if (pace.isDue) await pace.rest();
+  }
+  return search.isCut;
+}
+
+/** The number of signs between two words, if they are more than those of sentences, JSON and lines. */
+function signsIn(gap: string | undefined): number {
+  if (gap === undefined) return MIN_HINTED_CHARS;
+  const signs = gap.replaceAll(/[\s"'`()[\]{}<>,;|\\]|([.=_*-])\1+/g, "");
+  return signs.length > 1 ? signs.length : 0;
+}
+
+/** Whether a value says too little to make what a tool answers to it somebody else's. */
+function isSmall(value: Leaf["value"]): boolean {
+  return (
+    typeof value === "boolean" ||
+    (typeof value === "number" && Number.isInteger(value) && Math.abs(value) <= MAX_SMALL_NUMBER)
+  );
+}
+
+/** Whether a text is in the usual form of its characters, in which it is compared. */
+function isWritten(text: string): boolean {
+  const plain = text.replaceAll("\u00a0", " ");
+  return plain.normalize("NFKC") === plain;
+}
+
+/** Whether what is before the first letter or digit of a value, or after the last, is only its own and a few quotes or spaces. */
+function isAround(read: FoldedText, at: number): boolean {
+  const gap = read.gapAt(at);
+  const own = at === 0 ? read.leadAt(at) : read.trailAt(at);
+  return gap !== undefined && own !== undefined && gap.length - own.length <= MAX_AROUND_CHARS;
+}
+
+/** Whether a program has a text without letters and digits in quotes, by itself. */
+function isNamedBy(text: string, end: number, programs: readonly string[]): boolean {
+  if (end > 0) return false;
+  return programs.some((program) => [..."\"'`"].some((quote) => program.includes(`${quote}${text}${quote}`)));
+}
+
+/** Whether a text stands in another between these separators. */
+function isIn(said: string, text: string, between: RegExp): boolean {
+  for (let at = said.indexOf(text); at >= 0; at = said.indexOf(text, at + 1)) {
+    const [before, after] = [said[at - 1] ?? " ", said[at + text.length] ?? " "];
+    if (between.test(before) && between.test(after)) return true;
+  }
+  return false;
+}
+
+/** Whether a text is made of a few pieces, between which there are only spaces. Of short pieces it may have fewer. */
+function isMadeOf(read: FoldedText, pieces: readonly Piece[]): boolean {
+  const end = read.length - 1;
+  const farthest = new Map<number, number>();
+  for (const { from, to } of pieces) farthest.set(from, Math.max(to, farthest.get(from) ?? 0));
+  let [at, parts, shorts] = [0, 0, 0];
+  while (at < end) {
+    const to = farthest.get(at);
+    if (to === undefined || ++parts > MAX_PARTS) return false;
+    if (to - at < MIN_PART_CHARS && ++shorts > MAX_SHORT_PARTS) return false;
+    const gap = to === end ? " " : read.gapAt(to);
+    if (gap === undefined || gap.length > MAX_AROUND_CHARS || !/\s/.test(gap)) return false;
+    at = to;
+  }
+  return parts > 1;
+}
+
+/** The number of letters and digits of what is chosen in a value: of an address that is who, because its host may be anybody's. */
+function lettersOf(text: string): number {
+  const chosen = /^([^@\s]+)@[^@\s]+$/.exec(text)?.[1] ?? text;
+  return chosen.replaceAll(/[^\p{L}\p{N}]/gu, "").length;
+}
+
+const MAILBOX = /^\s*(?:"?([^<>@",;]*?)"?\s*<([^<>\s,;@"]+@[^<>\s,;@"]+)>|([^<>\s,;@"]+@[^<>\s,;@"]+))\s*$/;
+
+/** The names and addresses of a text that is a list of addresses, or one with a name; `undefined` for any other. */
+function mailboxesIn(text: string): { name: string; address: string }[] | undefined {
+  if (!text.includes("@") || text.length > 10_000 || !/[<,;]/.test(text)) return undefined;
+  const found: { name: string; address: string }[] = [];
+  for (const part of text.split(/[,;]/)) {
+    const match = MAILBOX.exec(part);
+    if (match === null) return undefined;
+    found.push({ name: (match[1] ?? "").trim(), address: match[2] ?? match[3] ?? "" });
+  }
+  return found;
+}
+
+/** What is known of a value by its parts. */
+function joined({ path, value }: Leaf, parts: readonly LeafFlow[]): LeafFlow {
+  const all = (of: (part: LeafFlow) => readonly string[]) => [...new Set(parts.flatMap(of))].sort();
+  const labels = all((part) => part.labels);
+  const own = all((part) => part.own ?? []);
+  const origins = new Map(parts.flatMap((part) => part.origins).map((each) => [JSON.stringify(each), each]));
+  return {
+    ...{ path, value, labels, origins: [...origins.values()] },
+    undecided: all((part) => part.undecided).filter((label) => !labels.includes(label)),
+    possible: all((part) => part.possible),
+    isSaid: parts.every(({ isSaid }) => isSaid),
+    ...(own.length === 0 ? {} : { own }),
+  };
 }
 
 /** A set of pieces, which can tell whether any of them contains another piece. */
@@ -552,35 +917,21 @@ function isOfDigits({ codes }: FoldedText, from: number, to: number): boolean {
   return true;
 }
 
-function isDigit(code = 0): boolean {
-  return code >= 48 && code <= 57;
-}
-
-/** Whether a text has an unexplained word that is longer than normal words. */
-function hasMadeWord({ flags }: FoldedText, known: Uint8Array): boolean {
-  let size = 0;
-  for (let at = 0; at < known.length; at++) {
-    if (((flags[at] ?? 0) & ATOM_START) !== 0) size = 0;
-    size = known[at] === 1 ? 0 : size + 1;
-    if (size >= MIN_MADE_CHARS) return true;
-  }
-  return false;
-}
-
-/** The texts in a value: its texts and numbers, and names of members that may be data. */
-function textsOf(value: unknown): string[] {
-  const texts: string[] = [];
-  const open: unknown[] = [value];
-  for (let next = open.pop(); next !== undefined || open.length > 0; next = open.pop()) {
-    if (typeof next === "string") {
-      if (next !== "") texts.push(next);
-    } else if (["number", "bigint", "boolean"].includes(typeof next)) texts.push(String(next));
-    else if (Array.isArray(next)) open.push(...next.slice(0, 100_000));
-    else if (typeof next === "object" && next !== null)
-      for (const [name, member] of Object.entries(next)) {
-        if (!/^[A-Za-z_]{1,24}$/.test(name)) texts.push(name);
-        open.push(member);
+/** The texts, numbers and truth values in a value, with the paths at which they are. Names of members are at the path of the member. */
+function textsByPath(value: unknown): [path: string, text: unknown][] {
+  const found: [string, unknown][] = [];
+  const open: [path: string, value: unknown][] = [["", value]];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const [path, each] = next;
+    if (Array.isArray(each))
+      for (const [index, item] of each.entries()) open.push([`${path}[${index}]`, item]);
+    else if (typeof each === "object" && each !== null)
+      for (const [name, member] of Object.entries(each)) {
+        const own = memberPath(path, name);
+        found.push([own, name]);
+        open.push([own, member]);
       }
+    else if (each !== null && each !== undefined) found.push([path, each]);
   }
-  return texts;
+  return found;
 }

@@ -27,7 +27,9 @@ export interface RunHistory {
   /** What the program has read from servers: every tool that answered, once, in the order of the answers. */
   readonly reads: readonly RunRead[];
   /** Returns the origins of the call's values. If absent, they are not known. */
-  readonly flow?: (() => CallFlow) | undefined;
+  readonly flow?: (() => CallFlow | Promise<CallFlow>) | undefined;
+  /** These origins, where a decision needs them. */
+  readonly values?: CallFlow | undefined;
   /** Labels of everything the model of the conversation was shown. */
   readonly shown?: readonly string[] | undefined;
 }

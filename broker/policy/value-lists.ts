@@ -1,24 +1,64 @@
+import { domainToASCII } from "node:url";
+import { normalizePath, type PlaceForms, placeForms } from "../../base/place-forms.ts";
 import { matchesPattern } from "../../protocol/tool-names.ts";
 import { type Leaf, leavesOf } from "../flow/folded-text.ts";
 
-/** Checks of single values for rules and `accepts`: whether they are in a named list, and which hosts and domains they name. */
+/**
+ * Checks of single values for rules, `accepts` and labels: whether they match a pattern or are in a named list, and which hosts and
+ * domains they name. A value that somebody else may read differently than it is written (`..`, `%2e`, backslashes) matches a pattern
+ * for certain if it does so however it is read, and possibly if it does so in one of these ways.
+ */
 
 /** Named lists of patterns: `lists` in ptc.yaml. */
 export type ValueLists = Readonly<Record<string, readonly string[]>>;
 
-/** Matches a URL part by part, so that a `*` in the host does not match anything after the host. */
-export function matchesUrl(pattern: string, address: string): boolean {
-  const [, scheme = "", host = "", path = "/*"] = /^([^:]+):\/\/([^/]+)(\/.*)?$/.exec(pattern) ?? [];
+/** A pattern of a URL in its parts. */
+interface UrlPattern {
+  /** With its colon. */
+  readonly scheme: string;
+  readonly host: string;
+  readonly path: string;
+}
+
+/** How much has to be known of a match: `certain` where it permits something, `possible` where it restricts something. */
+export type MatchKind = "certain" | "possible";
+
+/**
+ * Matches a URL part by part, so that a `*` in the host does not match anything after the host. The path is compared as URLs are
+ * normalized, and in all of its forms.
+ */
+export function matchesUrl(pattern: string, address: string, kind: MatchKind = "certain"): boolean {
+  const { scheme, host, path } = readUrlPattern(pattern);
   if (!URL.canParse(address)) return false;
   const url = new URL(address);
   // A URL does not contain its default port.
   const usual = url.protocol === "https:" ? /:(?:443|\*)$/ : /:(?:80|\*)$/;
   const shown = url.port === "" ? host.replace(usual, "") : host;
-  return (
-    matchesPattern(`${scheme.toLowerCase()}:`, url.protocol) &&
-    matchesPattern(shown.toLowerCase(), url.host.replace(/\.(?=:|$)/, "")) &&
-    matchesPattern(path, url.pathname)
-  );
+  if (
+    !matchesPattern(scheme, url.protocol) ||
+    !matchesPattern(shown, url.host.toLowerCase().replace(/\.(?=:|$)/, ""))
+  )
+    return false;
+  const { forms, isWhole } = placeForms(url.pathname);
+  if (kind === "certain") return isWhole && forms.every((form) => matchesPattern(path, form));
+  return !isWhole || forms.some((form) => matchesPattern(path.toLowerCase(), form.toLowerCase()));
+}
+
+function readUrlPattern(pattern: string): UrlPattern {
+  const [, scheme = "", host = "", path = "/*"] = /^([^:]+):\/\/([^/]+)(\/.*)?$/.exec(pattern) ?? [];
+  const [name = "", port] = splitPort(host.toLowerCase());
+  // URLs have the ASCII form of a host.
+  const ascii = name.replace(/[^.*]+/g, (label) => domainToASCII(label) || label);
+  return {
+    scheme: `${scheme.toLowerCase()}:`,
+    host: port === undefined ? ascii : `${ascii}:${port}`,
+    path: /(?:^|\/)(?:\.|%2e){1,2}(?:\/|$)/i.test(path) ? normalizePath(path.replace(/%2e/gi, ".")) : path,
+  };
+}
+
+function splitPort(host: string): [name: string, port?: string] {
+  const [, name, port] = /^(.*):(\d+|\*)$/.exec(host) ?? [];
+  return name === undefined || port === undefined ? [host] : [name, port];
 }
 
 /** Characters that `*` does not match: a value with them names several things, or something other than it seems to. */
@@ -26,11 +66,45 @@ const SEPARATING = /[\s,;<>"'|\\\p{Cc}\p{Cf}]/u;
 
 /**
  * Whether a value matches a pattern of a list, ignoring case: a URL by scheme, host and path, any other text as a whole. `*` stands
- * for any characters except spaces, separators and a second `@`. The name before an address in `<...>` does not count.
+ * for any characters except spaces, separators and a second `@`. The name before an address in `<...>` does not count. A path matches
+ * a pattern with `*` only if it does so in all of its forms, so that none leads out of a folder.
  */
 export function matchesValue(pattern: string, value: Leaf["value"]): boolean {
   const read = value === null ? undefined : readValue(value);
   return read !== undefined && matchesRead(pattern, read);
+}
+
+/** Whether a value, or a part of it, matches a pattern in any way in which it may be read. */
+export function mayMatchValue(pattern: string, value: Leaf["value"]): boolean {
+  if (value === null) return false;
+  const text = String(value);
+  if (matchesValue(pattern, value)) return true;
+  if (HAS_SCHEME.test(pattern))
+    return addressesIn(text, pattern).some((each) => matchesUrl(pattern, each, "possible"));
+  const plain = pattern.toLowerCase();
+  const { plain: whole } = readValue(text);
+  return [whole, ...whole.split(SEPARATING)].some((piece) => {
+    const { forms, isWhole } = placeForms(piece);
+    return (
+      !isWhole ||
+      forms.some((form) =>
+        [form, form.replace(/[./]+$/, "")].some(
+          (each) => each !== "" && matchesPattern(plain, each.toLowerCase()),
+        ),
+      )
+    );
+  });
+}
+
+/** The addresses that a text may be for somebody who reads it as a URL of the pattern's scheme. */
+function addressesIn(text: string, pattern: string): string[] {
+  const scheme = /^[^:*]+/.exec(pattern)?.[0] ?? "https";
+  const pieces = [text.trim(), ...text.split(/[\s,;<>"'|]/)].filter((each) => each !== "");
+  return pieces.flatMap((piece) => {
+    const { forms } = placeForms(piece);
+    const rest = piece.replace(/^[\\/]+/, "");
+    return [piece, ...forms.slice(2), `${scheme}://${rest}`];
+  });
 }
 
 /** A value as patterns are compared with it. It may be long and the patterns many, so that it is read once for all of them. */
@@ -40,17 +114,31 @@ interface ReadValue {
   readonly plain: string;
   readonly isSeparated: boolean;
   readonly ats: number;
+  /** The forms of `plain` as a path. */
+  readonly forms: () => PlaceForms;
 }
 
 function readValue(value: NonNullable<Leaf["value"]>): ReadValue {
   const text = String(value).trim();
-  const plain = (/^[^<>,;@"]*<([^<>\s,;]+)>$/.exec(text)?.[1] ?? text).toLowerCase();
-  return { text, plain, isSeparated: SEPARATING.test(plain), ats: countOf(plain, "@") };
+  const plain = withoutName(text).toLowerCase();
+  let known: PlaceForms | undefined;
+  return {
+    ...{ text, plain, isSeparated: SEPARATING.test(plain), ats: countOf(plain, "@") },
+    forms: () => {
+      known ??= placeForms(plain);
+      return known;
+    },
+  };
+}
+
+/** What stands in `<...>` after a name, or else the text. */
+function withoutName(text: string): string {
+  return /^[^<>,;@"]*<([^<>\s,;]+)>$/.exec(text)?.[1] ?? text;
 }
 
 const HAS_SCHEME = /^[^:/@\s]+:\/\//;
 
-function matchesRead(pattern: string, { text, plain, isSeparated, ats }: ReadValue): boolean {
+function matchesRead(pattern: string, { text, plain, isSeparated, ats, forms }: ReadValue): boolean {
   if (HAS_SCHEME.test(pattern))
     return (
       !/[\s\\\p{Cc}\p{Cf}]/u.test(text) &&
@@ -58,8 +146,17 @@ function matchesRead(pattern: string, { text, plain, isSeparated, ats }: ReadVal
       !hasUser(text) &&
       !/\/(?:\.|%2e){2}(?:\/|$)/i.test(text)
     );
-  if (pattern.includes("*") && (isSeparated || ats > countOf(pattern, "@"))) return false;
-  return matchesPattern(pattern.toLowerCase(), plain);
+  const wanted = withoutName(pattern).toLowerCase();
+  if (!wanted.includes("*")) return wanted === plain;
+  if (isSeparated || ats > countOf(wanted, "@") || !matchesPattern(wanted, plain)) return false;
+  const { forms: all, isWhole } = forms();
+  const climbs = leadingDots(wanted);
+  return isWhole && all.every((form) => leadingDots(form) <= climbs && matchesPattern(wanted, form));
+}
+
+/** How many folders up a relative path begins. */
+function leadingDots(path: string): number {
+  return (/^(?:\.\.\/)+/.exec(path)?.[0].length ?? 0) / 3 + (path === ".." ? 1 : 0);
 }
 
 function hasUser(address: string): boolean {
@@ -84,7 +181,7 @@ function readList(list: readonly string[]): ReadList {
   if (known !== undefined) return known;
   const isText = (pattern: string) => !pattern.includes("*") && !HAS_SCHEME.test(pattern);
   const read = {
-    texts: new Set(list.filter(isText).map((pattern) => pattern.toLowerCase())),
+    texts: new Set(list.filter(isText).map((pattern) => withoutName(pattern).toLowerCase())),
     patterns: list.filter((pattern) => !isText(pattern)),
   };
   readLists.set(list, read);
@@ -98,6 +195,38 @@ export function isListed(lists: ValueLists, name: string, value: Leaf["value"]):
   const { texts, patterns } = readList(list);
   const read = readValue(value);
   return texts.has(read.plain) || patterns.some((pattern) => matchesRead(pattern, read));
+}
+
+/** An entry of a list that means one value: the value, and the words of the name that it bears. Both are in lower case. */
+export interface NamedEntry {
+  readonly value: string;
+  readonly words: readonly string[];
+}
+
+const readEntries = new WeakMap<readonly string[], readonly NamedEntry[]>();
+
+/** The entries of a list that mean one value each. */
+export function entriesOf(lists: ValueLists, name: string): readonly NamedEntry[] {
+  const list = Object.hasOwn(lists, name) ? (lists[name] ?? []) : [];
+  const known = readEntries.get(list);
+  if (known !== undefined) return known;
+  const entries = list
+    .filter((entry) => !entry.includes("*"))
+    .map((entry) => {
+      const text = entry.trim();
+      const value = withoutName(text);
+      // A number of an account has no name in it.
+      const own = text.includes("@") || !/\p{N}/u.test(text) ? text.replace(/@.*$/, "") : "";
+      const bearer = value === text ? own : text.slice(0, text.lastIndexOf("<"));
+      const words =
+        bearer
+          .normalize("NFKC")
+          .toLowerCase()
+          .match(/[\p{L}\p{M}]+/gu) ?? [];
+      return { value: value.toLowerCase(), words };
+    });
+  readEntries.set(list, entries);
+  return entries;
 }
 
 /** The places named in arguments, by path: for each value, and for each list and object that contains it. */

@@ -4,9 +4,12 @@ import { countNoun } from "../../base/quantities.ts";
 import { oneLine, visibleLine } from "../../base/visible-text.ts";
 import type { LocatedProblem, Rules } from "../../broker/policy/cedar/cedar-rules.ts";
 import { PEOPLE_SCHEMA, RULE_SCHEMA } from "../../broker/policy/cedar/rule-schema.ts";
+import { argumentMembers, lookUpMember } from "../../catalog/schema-members.ts";
 import { similarNames } from "../../catalog/search/similar-names.ts";
+import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { ConfigurationError } from "../../configuration/configuration-error.ts";
+import { unknownFlowNames } from "../../configuration/flow-names.ts";
 import { loadConfiguration } from "../../configuration/load.ts";
 import {
   describeRuleProblem,
@@ -14,6 +17,8 @@ import {
   openRules,
   ruleSchemaJson,
 } from "../../configuration/policy/build-rules.ts";
+import { namedLabels } from "../../configuration/policy/configured-flow.ts";
+import { unacceptedLabels, unknownAcceptedLabels } from "../../configuration/policy/label-warnings.ts";
 import { type CaseResult, tryPolicyCases } from "../../configuration/policy/policy-cases.ts";
 import { shortToolName } from "../../server/reports/run-overview.ts";
 import { describeRecordedValues } from "../../server/reports/value-flows.ts";
@@ -74,7 +79,8 @@ const defineCheck = defineCommand("check", check, (command) =>
 async function check(flags: CommonFlags, surroundings: Surroundings): Promise<ExitCode> {
   const { stdout, stderr, env } = surroundings;
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
-  const { rules, errors, warnings } = await checkPolicy(configuration);
+  const { rules, errors, warnings: certain, ofLabels } = await checkPolicy(configuration);
+  const warnings = [...certain, ...ofLabels];
   if (flags.json) await write(stdout, `${jsonLine({ rules, errors, warnings })}\n`);
   else {
     for (const problem of errors) await tell(stderr, oneLine(describeRuleProblem(problem)));
@@ -139,6 +145,12 @@ async function test(file: string, flags: CommonFlags, surroundings: Surroundings
   else {
     for (const result of results) await write(stdout, `${render(result)}\n`);
     await write(stdout, `${results.length - failed} of ${results.length} cases came out as expected\n`);
+    const unsettled = results.filter(({ isUnsettled }) => isUnsettled === true).length;
+    if (unsettled > 0)
+      await write(
+        stdout,
+        `no experiments were made: ${countNoun(unsettled, "call")} may be allowed in a run, which finds out by experiment where a value comes from\n`,
+      );
   }
   return failed === 0 ? EXIT.done : EXIT.failed;
 }
@@ -151,20 +163,34 @@ function render({ ok, name, line, expected, decided, rule, reason }: CaseResult)
 }
 
 /**
- * Finds all errors in the rules of a configuration. Warns about rules that are most likely mistakes: no rule permits anything, a head
- * names an unknown tool, server or group, or nothing carries a label.
+ * Finds all errors in the rules, labels and `accepts` of a configuration. Warns about what is most likely a mistake: no rule permits
+ * anything, a head names an unknown tool, server or group, a rule looks at an argument that its tool does not have, or nothing carries a
+ * label. `ofLabels` has warnings about labels that tools do not accept or nothing carries, which may be meant.
  *
  * @throws ConfigurationError for a file that cannot be read.
  */
-export async function checkPolicy(
-  configuration: Configuration,
-): Promise<{ rules: number; errors: readonly LocatedProblem[]; warnings: readonly LocatedProblem[] }> {
-  const unread = configuration.policy.files.find(({ problem }) => problem !== undefined);
+export async function checkPolicy(configuration: Configuration): Promise<{
+  rules: number;
+  errors: readonly LocatedProblem[];
+  warnings: readonly LocatedProblem[];
+  ofLabels: readonly LocatedProblem[];
+}> {
+  const unread = [...configuration.policy.files, ...configuration.lists.files].find(
+    ({ problem }) => problem !== undefined,
+  );
   if (unread?.problem !== undefined) throw new ConfigurationError("invalid", unread.problem);
-  if (configuration.policy.files.length === 0) return { rules: 0, errors: [], warnings: [] };
-  const { rules, problems } = await openRules(configuration);
-  if (problems.errors.length > 0) return { rules: rules.all.length, ...problems };
+  const { file = "configuration" } = configuration;
+  const opened = configuration.policy.files.length === 0 ? undefined : await openRules(configuration);
+  if (opened !== undefined && opened.problems.errors.length > 0)
+    return { rules: opened.rules.all.length, ...opened.problems, ofLabels: [] };
   const { all } = await loadProgramTools(configuration);
+  const errors: LocatedProblem[] = unknownFlowNames(configuration, all);
+  const ofLabels = [
+    ...unknownAcceptedLabels(configuration),
+    ...unacceptedLabels(configuration, all).map((message) => ({ file, line: 1, message })),
+  ];
+  if (opened === undefined) return { rules: 0, errors, warnings: [], ofLabels };
+  const { rules, problems } = opened;
   const isListed = all.servers.length > 0;
   const known = {
     Server: configuration.servers.map(({ name }) => name),
@@ -175,16 +201,38 @@ export async function checkPolicy(
   const unknown = [
     ...nothingPermitted(rules),
     ...unknownNames(rules, known),
+    ...unknownArguments(rules, all),
     ...unknownLabels(rules, configuration),
   ];
   return {
     rules: rules.all.length,
-    errors: [],
+    errors,
     warnings: [...problems.warnings, ...unknown].toSorted(
       (a, b) => a.file.localeCompare(b.file) || a.line - b.line,
     ),
+    ofLabels,
   };
 }
+
+/** Finds arguments that rules about one tool look at, and that it does not have: such a condition never holds. */
+function unknownArguments({ all: rules }: Rules, all: Pick<ToolCatalog, "get">): LocatedProblem[] {
+  return rules.flatMap(({ file, line, text, resource = [] }) => {
+    const tools = resource.flatMap(({ type, id }) => (type === "Tool" ? (all.get(id) ?? []) : []));
+    if (tools.length !== resource.length) return [];
+    const named = text.matchAll(LOOKS_AT_ARGUMENT);
+    return [...new Set([...named].map(([, tag, said]) => tag ?? said ?? ""))].flatMap((name) => {
+      const looked = tools.map((tool) => lookUpMember(argumentMembers(tool), name));
+      const missing = looked.flatMap((each) => (typeof each === "string" ? [] : each.names));
+      if (looked.length === 0 || looked.some((each) => typeof each === "string")) return [];
+      const [nearest] = similarNames(name, missing, 1);
+      const advice = nearest === undefined ? "" : `; did you mean '${nearest}'?`;
+      return [{ file, line, message: `'${tools[0]?.namespacedName}' has no argument '${name}'${advice}` }];
+    });
+  });
+}
+
+const LOOKS_AT_ARGUMENT =
+  /\bcontext\s*\.\s*(?:(?:arguments|numbers|lists|labels|origins|hosts|domains)\s*\.\s*(?:has|get)Tag\(\s*"([^"]*)"\s*\)|said\s*\.\s*contains\(\s*"([^"]*)"\s*\))/g;
 
 function unknownNames(
   { all }: Rules,
@@ -203,13 +251,7 @@ function unknownNames(
 
 /** Finds labels in rules that no server or tool has. */
 function unknownLabels({ all }: Rules, { servers }: Configuration): LocatedProblem[] {
-  const labels = new Set(
-    servers.flatMap(({ flow }) =>
-      [flow, ...Object.values(flow.tools)].flatMap(({ labels: own = [] }) =>
-        own.map((each) => (typeof each === "string" ? each : each.label)),
-      ),
-    ),
-  );
+  const labels = namedLabels(servers);
   return all.flatMap(({ file, line, text }) =>
     [...text.matchAll(/\blabels\.contains(?:All|Any)?\(\s*(\[[^\]]*\]|"[^"]*")/g)]
       .flatMap(([, written = ""]) => [...written.matchAll(/"([^"]*)"/g)])

@@ -1,4 +1,4 @@
-import { DataFlow } from "../../broker/policy/data-flow.ts";
+import { DataFlow, labelsIn } from "../../broker/policy/data-flow.ts";
 import { PROGRAMS_MODULE } from "../../protocol/tool-names.ts";
 import type { Configuration } from "../configuration.ts";
 import type { PolicyFile } from "../policy-files.ts";
@@ -13,17 +13,24 @@ export function rulesOf({
   return [policy, ...managed.map((each) => each.policy)].flatMap(({ files }) => files);
 }
 
-/** Whether any server or tool restricts the data that may flow into it. */
-export function hasFlow({ servers }: Pick<Configuration, "servers">): boolean {
-  return servers.some(
-    ({ flow }) =>
-      flow.accepts !== undefined || Object.values(flow.tools).some(({ accepts }) => accepts !== undefined),
+/** Whether any server or tool restricts the data that may flow into it, or changes that depend on labelled data are asked about. */
+export function hasFlow({
+  servers,
+  labels,
+}: Pick<Configuration, "servers"> & Partial<Pick<Configuration, "labels">>): boolean {
+  return (
+    labels?.preset === "careful" ||
+    servers.some(
+      ({ flow }) =>
+        flow.accepts !== undefined || Object.values(flow.tools).some(({ accepts }) => accepts !== undefined),
+    )
   );
 }
 
 /** Whether the decision about a call may depend on what its run has called and read before. */
 export function isDecidedByRun(
-  configuration: Pick<Configuration, "servers" | "policy" | "managed">,
+  configuration: Pick<Configuration, "servers" | "policy" | "managed"> &
+    Partial<Pick<Configuration, "labels">>,
 ): boolean {
   return hasFlow(configuration) || rulesOf(configuration).some(({ text }) => looksAt(text, "run"));
 }
@@ -35,7 +42,7 @@ export function followsValues({
   managed,
 }: Pick<Configuration, "servers" | "policy" | "managed">): boolean {
   const hasLabels = servers.some(({ flow }) =>
-    [flow, ...Object.values(flow.tools)].some(({ labels = [] }) => labels.length > 0),
+    [flow, ...Object.values(flow.tools)].some((entry) => labelsIn(entry).length > 0),
   );
   return (
     hasLabels ||
@@ -48,11 +55,12 @@ export function followsValues({
 /** Every label that data may carry, if labels follow a model's conversation. */
 export function everyLabel({ servers, labels }: Pick<Configuration, "servers" | "labels">): string[] {
   if (labels.scope !== "conversation") return [];
-  const entries = servers.flatMap(({ flow }) => [flow, ...Object.values(flow.tools)]);
-  const named = entries.flatMap((entry) =>
-    (entry.labels ?? []).map((each) => (typeof each === "string" ? each : each.label)),
-  );
-  return [...new Set(named)].sort();
+  return [...namedLabels(servers)].sort();
+}
+
+/** Every label that a server or a tool puts on data. */
+export function namedLabels(servers: readonly Pick<Configuration["servers"][number], "flow">[]): Set<string> {
+  return new Set(servers.flatMap(({ flow }) => [flow, ...Object.values(flow.tools)].flatMap(labelsIn)));
 }
 
 /** Whether rules use a member of the context. */
@@ -68,7 +76,9 @@ export function flowOf({
   labels,
   lists,
 }: Pick<Configuration, "labels" | "lists"> & {
-  servers: readonly Pick<Configuration["servers"][number], "name" | "flow">[];
+  servers: readonly (Pick<Configuration["servers"][number], "name" | "flow"> & {
+    readonly description?: string | undefined;
+  })[];
 }): DataFlow {
   // Saved programs have no labels, because they read only through their own calls.
   const programs = [PROGRAMS_MODULE, { tools: {} }] as const;
@@ -76,5 +86,7 @@ export function flowOf({
     lists: lists.values,
     isSticky: labels.scope === "conversation",
     asks: labels.refused === "ask",
+    isCareful: labels.preset === "careful",
+    descriptions: new Map(servers.map(({ name, description = "" }) => [name, description])),
   });
 }

@@ -3,6 +3,7 @@ import type { Policy } from "../../broker/policy/policy.ts";
 import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
 import type { Configuration } from "../configuration.ts";
 import { ConfigurationError } from "../configuration-error.ts";
+import { unknownFlowNames } from "../flow-names.ts";
 import { unmatchedPatterns } from "../tool-patterns.ts";
 import { hasFlow, rulesOf } from "./configured-flow.ts";
 
@@ -58,11 +59,15 @@ export function listsOf({
 
 /**
  * @param all every tool, including those that no program may call.
- * @throws ConfigurationError for an entry of `tools` or `approvals` that names no tool of any server.
+ * @throws ConfigurationError for an entry of `tools` or `approvals` that names no tool of any server, and for an argument or a field of
+ * labels and `accepts` that none of its tools has.
  */
 export function refuseUnmatchedPatterns(configuration: Configuration, all: ToolCatalog): void {
   const listed = new Set(all.servers.map(({ module }) => module));
   const unlisted = all.configured.filter((module) => !listed.has(module));
   const [first] = unmatchedPatterns(configuration, all.names(), unlisted);
   if (first !== undefined) throw new ConfigurationError("invalid", first.message);
+  const [unknown] = unknownFlowNames(configuration, all);
+  if (unknown !== undefined)
+    throw new ConfigurationError("invalid", `${unknown.file}:${unknown.line}: ${unknown.message}`);
 }

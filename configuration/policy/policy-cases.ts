@@ -114,6 +114,8 @@ export interface CaseResult {
   readonly decided: string;
   readonly rule?: string | undefined;
   readonly reason?: string | undefined;
+  /** Whether a run would have made an experiment, so that it may allow the call. Cases make none. */
+  readonly isUnsettled?: true;
 }
 
 /**
@@ -260,11 +262,21 @@ async function tryConversation(
       const tool = findTool(call.tool, configuration, all, `${file}:${line}`);
       const args = call.arguments ?? {};
       const { seq, history } = state.begin(tool);
-      const values = flow.follow({ tool: call.tool, seq, arguments: args });
+      const values = await flow.follow({
+        ...{ tool: call.tool, seq, arguments: args },
+        schema: tool.inputSchema,
+      });
+      let isUnsettled = false;
       const asked: RunHistory = {
         ...history,
         reads: history.reads,
-        flow: () => values,
+        flow: () => ({
+          ...values,
+          settle: async (open) => {
+            isUnsettled = true;
+            return values.settle(open);
+          },
+        }),
         shown: flow.conversationLabels,
       };
       const decision = await authorizer.authorize(context, tool, args, asked);
@@ -273,7 +285,13 @@ async function tryConversation(
       if (decided !== "deny") {
         const own = labels.labelsOf(tool, { arguments: args }) ?? [];
         state.read(tool, seq, labels.isConditional(tool) ? own : undefined);
-        flow.answered({ tool: call.tool, server: tool.server, seq }, own, values, [call.answers]);
+        flow.answered(
+          { tool: call.tool, server: tool.server, seq },
+          own,
+          values,
+          [call.answers],
+          labels.partsOf(tool, { arguments: args }),
+        );
       }
       const where = runs.length === 1 ? `call ${number + 1}` : `run ${index + 1}, call ${number + 1}`;
       results.push({
@@ -284,9 +302,10 @@ async function tryConversation(
         decided,
         ...(rule === undefined ? {} : { rule }),
         ...(reason === undefined ? {} : { reason }),
+        ...(isUnsettled && decided !== "allow" ? { isUnsettled } : {}),
       });
     }
-    if (shows !== undefined) flow.show([typeof shows === "string" ? shows : jsonLine(shows)]);
+    if (shows !== undefined) await flow.show([typeof shows === "string" ? shows : jsonLine(shows)]);
   }
   return results;
 }

@@ -199,7 +199,8 @@ export function unwrap(schema: unknown): { inner: unknown; fallback?: unknown } 
     const { in: before, out } = schema.def;
     return unwrap(out instanceof z.ZodTransform ? before : out);
   }
-  if (schema instanceof z.ZodOptional || schema instanceof z.ZodPrefault) return unwrap(schema.unwrap());
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodPrefault || schema instanceof z.ZodNullable)
+    return unwrap(schema.unwrap());
   if (schema instanceof z.ZodDefault)
     return { ...unwrap(schema.unwrap()), fallback: schema.def.defaultValue };
   return { inner: schema };

@@ -4,6 +4,7 @@ import * as z from "zod";
 import { isObject } from "../../base/json.ts";
 import { PII_KINDS } from "../../secrets/pii/pii-kinds.ts";
 import { ALL_HEADERS } from "../../upstream/secret-source.ts";
+import { hostProblem } from "../host-problem.ts";
 import {
   expanded,
   folder,
@@ -132,10 +133,19 @@ const IN_HEADER = "holds a character that no HTTP header may; remove it";
 /** The labels of a server's or a tool's data, and the labels that may flow into it. */
 function flow(
   labels = "what its results carry; `{ label: L, unless: { ARGUMENT: PATTERN } }` (or `when`) for calls with other arguments alone",
-  accepts = "which labels may flow into it; by default all. Or a mapping of its arguments, `*` for all others, each to labels or to `{ labels, lists }`",
+  accepts = "which labels may flow into it; by default all. Or a mapping of its arguments, `*` for all others and `()` for whether the call is made, each to labels or to `{ labels, lists, named, said }`",
+  results = "what the fields of its results carry, where that is not the same: paths such as `messages[].body` to labels, `*` for all others (by default `labels`)",
 ) {
   return {
     labels: setting(labelEntries(), labels),
+    results: setting(
+      z
+        .record(text(512), list(label()), {
+          error: 'must be a mapping of fields to labels, such as { "messages[].body": [untrusted], "*": [] }',
+        })
+        .optional(),
+      results,
+    ),
     accepts: setting(
       z
         .union([list(label()), z.record(text(512), argumentAccepts())], {
@@ -184,9 +194,16 @@ function argumentAccepts() {
   const listed = mapping({
     labels: orEmpty(list(label())),
     lists: orEmpty(list(ownName("list"))),
+    /** Lists of which the user has to name the entry that is meant. */
+    named: orEmpty(list(ownName("list"))),
+    said: z
+      .union([z.literal("host"), mapping({ host: list(label()) })], {
+        error: "must be `host`, or { host: [...] } with the labels that a host which the user named lets in",
+      })
+      .optional(),
   });
   return z.union([list(label()), listed], {
-    error: "must be a list of labels, or { labels: [...], lists: [...] }",
+    error: "must be a list of labels, or { labels: [...], lists: [...], named: [...], said: host }",
   });
 }
 
@@ -307,6 +324,62 @@ function operationPatterns() {
     .optional();
 }
 
+/** How a server runs in a sandbox. */
+const SandboxOfServer = mapping(
+  {
+    network: setting(
+      list(
+        shorthand(
+          z.preprocess(
+            // `api.example.com` is short for `{ host: api.example.com }`.
+            (value) => (typeof value === "string" ? { host: value } : value),
+            mapping({
+              host: setting(
+                text(260).check(
+                  z.superRefine((value, context) => {
+                    const message = hostProblem(value);
+                    if (message !== undefined) context.addIssue({ code: "custom", message });
+                  }),
+                ),
+                "a name, with `*.` in front for the names below it, and with a port where that is not 443 or 80",
+              ),
+              private: setting(
+                trueOrFalse().optional(),
+                "whether the name may lead into a private network; by default only names that no public network has may, such as `db.internal`",
+              ),
+            }),
+          ),
+          { type: "string" },
+        ),
+        "must be a list of hosts, such as [api.example.com]",
+      )
+        .max(200, { error: "must be at most 200 hosts" })
+        .optional(),
+      'the hosts that the server reaches, such as `[api.github.com, "*.example.com", "db.internal:5432"]`; by default none. `localhost:PORT` is a port of this machine',
+    ),
+    files: setting(
+      list(
+        mapping({
+          path: setting(folder(), "a file or folder, relative to the folder of ptc.yaml"),
+          write: setting(
+            trueOrFalse().optional(),
+            "whether the server may change it; by default it only reads",
+          ),
+        }),
+        "must be a list such as [{ path: ./data }]",
+      )
+        .max(64, { error: "must be at most 64 files or folders" })
+        .optional(),
+      "what of this machine the server sees; by default nothing",
+    ),
+    memory_mb: setting(
+      wholeNumber(64, 65_536).optional(),
+      "the server's memory, with all that it starts; by default 512",
+    ),
+  },
+  "must be true, false, or a mapping such as { network: [api.example.com] }",
+);
+
 const Server = mapping({
   name: setting(ownName("server"), "its name. In code it is in snake_case, where no two may be the same"),
   description: setting(text(4_096).optional(), "what the server is for; models read it"),
@@ -321,6 +394,19 @@ const Server = mapping({
     "its environment, beside a minimal one. A value is a text, in which variables are expanded, or names its source",
   ),
   cwd: setting(expanded(folder().optional()), "the folder that it starts in, relative to that of ptc.yaml"),
+  sandbox: setting(
+    expanded(
+      shorthand(
+        z.preprocess(
+          // `true` is short for a sandbox that reaches nothing, as is no value, and `false` for none.
+          (value) => (value === true || value === null ? {} : value === false ? null : value),
+          SandboxOfServer.nullable().optional(),
+        ),
+        { type: "boolean" },
+      ),
+    ),
+    "runs it in a sandbox of its own, as programs are: `true`, or what it reaches from there ([servers](servers.md#a-server-in-a-sandbox)); `false` never does. By default as `sandbox.servers` says",
+  ),
   url: setting(expanded(text(8_192).optional()), "its address, over HTTP"),
   headers: setting(
     expanded(headers()),

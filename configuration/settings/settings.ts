@@ -180,6 +180,11 @@ export const Settings = section({
         "what becomes of a call with a value that its argument does not accept: `ask` asks a person",
         {},
       ),
+      preset: setting(
+        oneOf(["none", "careful"]).default("none"),
+        "`careful`: a person is asked about each change that might not be made if labelled data were other data",
+        {},
+      ),
       plain: setting(
         orEmpty(list(ownName("list"))),
         "names of `lists` whose values a model may be shown without carrying their labels, such as ids",
@@ -364,6 +369,11 @@ export const Settings = section({
         oneOf(["auto", "socket", "attached"]).default("auto"),
         "how programs reach ptc; `auto`: by a socket where the engine can mount one, or a connection to the pod where there are certificates for it, else attached",
         { comment: "how programs reach ptc: by a socket, attached, or auto, as the engine can" },
+      ),
+      servers: setting(
+        oneOf(["required", "wanted", "off"]).default("off"),
+        "whether MCP servers that are commands run in sandboxes too: `required` for all; `wanted` for all, but as processes of this machine where no engine is; `off` for those alone whose own `sandbox` says so",
+        { comment: "whether MCP servers run in sandboxes too: required | wanted | off" },
       ),
       python_packages: setting(
         orEmpty(

@@ -1,9 +1,9 @@
-import { writeJson } from "../../base/json.ts";
+import { isObject, writeJson } from "../../base/json.ts";
 import { orAborted } from "../../base/waiting.ts";
 import { RunApprovals } from "../../broker/approvals/approvals.ts";
 import type { CallInterceptor } from "../../broker/call-interceptors.ts";
 import type { CallDispatcher, CallOutcome, RequestedCall } from "../../broker/dispatcher.ts";
-import { leavesOf } from "../../broker/flow/folded-text.ts";
+import { leavesOf, memberPath } from "../../broker/flow/folded-text.ts";
 import type { Experiment, FlowingCall, RunFlow } from "../../broker/flow/run-flow.ts";
 import type { Prepared } from "../../languages/prepare-program.ts";
 import type { Program } from "../../languages/program.ts";
@@ -14,21 +14,39 @@ import { maxResultBytes, RunnerOutput } from "../output/runner-output.ts";
 import type { RunScope } from "../run.ts";
 import { runInside } from "../run-inside.ts";
 import { TimeLimit } from "../time-limit.ts";
-import { type Variation, vary, wordsOf } from "./vary.ts";
+import { learn, newShape, OtherData, type Shape, textsIn } from "./other-data.ts";
+import { type ProgramWords, wordsOf } from "./program-words.ts";
 
 /**
  * Finds out by experiment whether a value of a call depends on what its program has read. The program runs again up to that call, in
- * a separate sandbox. Its calls get their recorded answers, except that answers with labels carry other values. No server is called,
- * and nothing is kept. A value that stays the same each time does not depend on the labelled answers. A value that changes does. So
- * does a value that the experiment cannot decide, because the program did not reach the call again, or time or tries ran out.
+ * a separate sandbox. Its calls get their recorded answers, except that in the place of answers with a label in question there is other
+ * data (`other-data.ts`), of which nothing but the types comes from the answer. No server is called, and nothing is kept.
+ *
+ * A value is independent if it is the same in each run that reaches the call, of which there have to be several: whatever the other
+ * data is, and so whatever a stranger may have written, the program comes to this value or does not make the call. A value that changes
+ * depends on the data. So does a value that the experiment cannot decide, because the program did not reach the call again, or time or
+ * tries ran out.
  */
 
-/** A program runs again once with the answers of each seed. */
-const SEEDS = [1, 2] as const;
+/** How often a program runs again at most for a call, and how many of these runs have to reach the call. */
+const MAX_TRIES = 8;
+const MIN_REACHED = 2;
+/** The same for a value of fewer letters and digits, which chance may bring about. */
+const MIN_REACHED_IF_SHORT = 3;
+const SHORT_CHARS = 3;
+/** From this run on members are missing and added by chance, too. One of the runs that reach the call has to be of this kind. */
+const FIRST_WILD = 2;
 const MAX_EXPERIMENTS = 8;
 const MAX_RUN_MS = 10_000;
 const MAX_HELD_BYTES = 32 * 1024 * 1024;
 const MAX_LEAVES = 5_000;
+/** Stands for whether the call is made at all, among the paths of its values. */
+const CALL_MADE = "()";
+/** How many runs have to reach a call whose being made is in question: each of them may come about by chance. */
+const MIN_REACHED_IF_MADE = 8;
+const MAX_KNOWN = 2_000;
+/** A run that makes more calls than these, and than the recorded one, goes nowhere. */
+const MIN_CALLS = 100;
 
 /** The parts with which a program runs again. */
 export interface ExperimentParts {
@@ -45,6 +63,7 @@ export interface ExperimentParts {
 
 interface HeldCall {
   readonly tool: string;
+  readonly arguments: string;
   outcome?: CallOutcome;
 }
 
@@ -52,7 +71,6 @@ interface HeldCall {
 export class Experiments {
   readonly #parts: ExperimentParts;
   readonly #startedMs: number;
-  readonly #words: ReadonlySet<string>;
   /** The calls of the run, by their numbers from 1. */
   readonly #calls = new Map<number, HeldCall>();
   #bytes = 0;
@@ -62,12 +80,11 @@ export class Experiments {
   constructor(parts: ExperimentParts, wallMs: number) {
     this.#parts = parts;
     this.#startedMs = parts.environment.replay?.started_ms ?? wallMs;
-    this.#words = wordsOf(parts.program.code);
   }
 
   /** Holds the answers to calls. */
   readonly aroundCalls: CallInterceptor = (next) => async (call, run) => {
-    const held: HeldCall = { tool: call.tool };
+    const held: HeldCall = { tool: call.tool, arguments: writeJson(call.arguments) ?? "" };
     if (run.seq !== undefined) this.#calls.set(run.seq, held);
     const outcome = await next(call, run);
     this.#bytes += outcome.bytes;
@@ -75,38 +92,53 @@ export class Experiments {
     return outcome;
   };
 
-  /** Tells for each value of a call whether it stays the same when the values that the program read change. */
-  readonly try: Experiment = async (call, paths) => {
+  /** Tells for each value of a call whether it is the same whatever the data with these labels is. */
+  readonly try: Experiment = async (call, paths, labels) => {
     const none = new Map<string, boolean>();
     if (this.#bytes > MAX_HELD_BYTES || this.#made >= MAX_EXPERIMENTS) return none;
     this.#made++;
     const wanted = valuesAt(call.arguments, paths);
-    const again = await Promise.all(
-      SEEDS.map((seed) => this.#argumentsAgain(call, this.#variationFor(wanted, seed))),
+    const trial = new Trial(call, this.#calls, this.#parts, { labels, wanted: [...wanted.values()] });
+    const changed = new Set<string>();
+    let reached = 0;
+    let isWildReached = false;
+    const isShort = [...wanted.values()].some(
+      (value) => value.replaceAll(/[^\p{L}\p{N}]/gu, "").length < SHORT_CHARS,
     );
-    const found = again.map((args) => args && valuesAt(args.value, paths));
-    return new Map(
-      paths.map((path) => [path, found.every((values) => values?.get(path) === wanted.get(path))]),
-    );
+    const isOfMaking = paths.includes(CALL_MADE);
+    const least = isOfMaking ? MIN_REACHED_IF_MADE : isShort ? MIN_REACHED_IF_SHORT : MIN_REACHED;
+    for (let tried = 0; tried < MAX_TRIES && !paths.every((path) => changed.has(path)); ) {
+      const missing = Math.max(least - reached, isWildReached ? 0 : 1);
+      if (missing === 0) break;
+      const seeds = Array.from({ length: Math.min(missing, MAX_TRIES - tried) }, () => ++tried);
+      const again = await Promise.all(
+        seeds.map((seed) => this.#argumentsAgain(trial.answers(seed, seed >= FIRST_WILD))),
+      );
+      for (const [index, args] of again.entries()) {
+        if (args === undefined) {
+          changed.add(CALL_MADE);
+          continue;
+        }
+        reached++;
+        isWildReached ||= (seeds[index] ?? 0) >= FIRST_WILD;
+        const values = valuesAt(args.value, paths);
+        for (const path of paths) if (values.get(path) !== wanted.get(path)) changed.add(path);
+      }
+    }
+    const isDecided = reached >= least && isWildReached;
+    return new Map(paths.map((path) => [path, isDecided && !changed.has(path)]));
   };
 
-  /** Words of the values that are asked about are never kept. */
-  #variationFor(wanted: ReadonlyMap<string, string>, seed: number): Variation {
-    const asked = [...wanted.values()].join(" ").toLowerCase();
-    const kept = new Set([...this.#words].filter((word) => !asked.includes(word)));
-    return { seed, kept, turnsTruth: /\b(?:true|false)\b/.test(asked) };
-  }
-
   /** The arguments of the same call in another run of the program; `undefined` when that run does not reach the call. */
-  #argumentsAgain(target: FlowingCall, variation: Variation): Promise<{ value: unknown } | undefined> {
+  #argumentsAgain(answers: TrialAnswers): Promise<{ value: unknown } | undefined> {
     return new Promise((resolve) => {
       const stop = new AbortController();
-      const onReached = (value: unknown) => {
-        resolve({ value });
+      const end = (found: { value: unknown } | undefined) => {
+        resolve(found);
         stop.abort();
       };
       // The caller gets the arguments before the sandbox has ended.
-      this.#runAgain(this.#answersFor(target, variation, onReached), stop.signal)
+      this.#runAgain(answers(end), stop.signal)
         .catch(() => {})
         .finally(() => resolve(undefined));
     });
@@ -143,44 +175,180 @@ export class Experiments {
       await sandbox.dispose();
     }
   }
-
-  /** Answers calls with their recorded answers. Calls match by their position among the calls of the same tool. */
-  #answersFor(
-    target: Pick<FlowingCall, "tool" | "seq">,
-    variation: Variation,
-    onReached: (args: unknown) => void,
-  ): CallDispatcher {
-    const seqsOf = new Map<string, number[]>();
-    for (const [seq, { tool }] of [...this.#calls].sort(([a], [b]) => a - b))
-      seqsOf.set(tool, [...(seqsOf.get(tool) ?? []), seq]);
-    const never = (signal: AbortSignal) =>
-      orAborted(new Promise<never>(() => {}), signal, () => new Error("over"));
-    return {
-      dispatch: async ({ tool, arguments: args }: RequestedCall, { signal }) => {
-        const seq = seqsOf.get(tool)?.shift();
-        if (seq === target.seq) {
-          onReached(args);
-          return never(signal);
-        }
-        const outcome = seq === undefined ? undefined : this.#calls.get(seq)?.outcome;
-        if (seq === undefined || outcome === undefined) return never(signal);
-        return this.#parts.flow.labelsOfCall(seq).length === 0 ? outcome : varyOutcome(outcome, variation);
-      },
-    };
-  }
 }
 
 const NOBODY = { ask: async () => ({ decision: "denied" as const, by: "experiment" }) };
 
-function varyOutcome(outcome: CallOutcome, variation: Variation): CallOutcome {
-  if (outcome.ok)
-    return { ...outcome, data: vary(outcome.data, variation), raw: vary(outcome.raw, variation) };
+/** Makes a dispatcher, which hands over the arguments of the call in question, or `undefined` if the run goes nowhere. */
+type TrialAnswers = (end: (found: { value: unknown } | undefined) => void) => CallDispatcher;
+
+/** How a tool has answered with data that has a label in question. */
+interface LearnedTool {
+  readonly data: Shape;
+  readonly raw: Shape;
+  readonly outcomes: CallOutcome[];
+}
+
+/** What the runs of one experiment share. */
+class Trial {
+  readonly #target: Pick<FlowingCall, "tool" | "seq">;
+  readonly #calls: ReadonlyMap<number, HeldCall>;
+  readonly #parts: ExperimentParts;
+  readonly #labels: readonly string[];
+  readonly #words: ProgramWords;
+  readonly #known: readonly string[];
+  readonly #learned = new Map<string, LearnedTool>();
+  readonly #seqsOf = new Map<string, number[]>();
+
+  constructor(
+    target: Pick<FlowingCall, "tool" | "seq">,
+    calls: ReadonlyMap<number, HeldCall>,
+    parts: ExperimentParts,
+    { labels, wanted }: { labels: readonly string[]; wanted: readonly string[] },
+  ) {
+    this.#target = target;
+    this.#calls = calls;
+    this.#parts = parts;
+    this.#labels = labels;
+    const asked = wanted.flatMap((value) => value.split("\n")).map((value) => value.replaceAll(/^"|"$/g, ""));
+    this.#words = wordsOf(parts.program.code, asked);
+    const sorted = [...calls].sort(([a], [b]) => a - b);
+    for (const [seq, { tool }] of sorted) this.#seqsOf.set(tool, [...(this.#seqsOf.get(tool) ?? []), seq]);
+    const isPart = (text: string) =>
+      asked.some(
+        (value) =>
+          value.toLowerCase().includes(text.toLowerCase()) ||
+          text.toLowerCase().includes(value.toLowerCase()),
+      );
+    this.#known = sorted
+      .flatMap(([seq, { outcome }]) =>
+        outcome === undefined || this.#isInQuestion(seq) || this.#mayBeInQuestion(seq)
+          ? []
+          : textsIn(dataOf(outcome), MAX_KNOWN),
+      )
+      .filter((text) => !isPart(text))
+      .slice(0, MAX_KNOWN);
+    for (const [seq, { tool, outcome }] of sorted) {
+      if (outcome === undefined || !(this.#isInQuestion(seq) || this.#mayBeInQuestion(seq))) continue;
+      const learned = this.#learned.get(tool) ?? { data: newShape(), raw: newShape(), outcomes: [] };
+      this.#learned.set(tool, learned);
+      learned.outcomes.push(outcome);
+      if ("data" in outcome) learn(learned.data, outcome.data, this.#words, this.#known);
+      if ("raw" in outcome) learn(learned.raw, outcome.raw, this.#words, this.#known);
+    }
+  }
+
+  #isInQuestion(seq: number): boolean {
+    return this.#parts.flow.labelsOfCall(seq).certain.some((label) => this.#labels.includes(label));
+  }
+
+  /** Whether an answer is another's only if what its tool was sent is. */
+  #mayBeInQuestion(seq: number): boolean {
+    return this.#parts.flow.labelsOfCall(seq).possible.some((label) => this.#labels.includes(label));
+  }
+
+  /** The answers of one run. Calls match by their arguments, or by their position among the calls of the same tool. */
+  answers(seed: number, isWild: boolean): TrialAnswers {
+    const seqs = this.#seqsOf.get(this.#target.tool) ?? [];
+    const targetIndex = seqs.indexOf(this.#target.seq);
+    const other = new OtherData({
+      ...{ seed, isWild, words: this.#words, known: this.#known },
+      minItems: Math.max(targetIndex + 1, 2),
+    });
+    const indexes = new Map<string, number>();
+    const maxCalls = MIN_CALLS + 2 * this.#calls.size;
+    let made = 0;
+    const never = (signal: AbortSignal) =>
+      orAborted(new Promise<never>(() => {}), signal, () => new Error("over"));
+    return (end) => ({
+      dispatch: async ({ tool, arguments: args }: RequestedCall, { signal }) => {
+        const index = indexes.get(tool) ?? 0;
+        indexes.set(tool, index + 1);
+        const isTarget = tool === this.#target.tool && index === targetIndex;
+        const outcome = isTarget ? undefined : this.#answerTo(tool, index, writeJson(args) ?? "", other);
+        if (outcome !== undefined && ++made <= maxCalls) return outcome;
+        end(isTarget ? { value: args } : undefined);
+        return never(signal);
+      },
+    });
+  }
+
+  #answerTo(tool: string, index: number, args: string, other: OtherData): CallOutcome | undefined {
+    const seqs = (this.#seqsOf.get(tool) ?? []).filter((seq) => this.#calls.get(seq)?.outcome !== undefined);
+    const isSame = (each: number | undefined) =>
+      each !== undefined && this.#calls.get(each)?.arguments === args;
+    const inPlace = seqs[Math.min(index, seqs.length - 1)];
+    const same = isSame(inPlace) ? inPlace : seqs.find((each) => isSame(each) && !this.#isInQuestion(each));
+    const seq = same ?? inPlace;
+    const outcome = seq === undefined ? undefined : this.#calls.get(seq)?.outcome;
+    if (seq === undefined || outcome === undefined) return undefined;
+    const learned = this.#learned.get(tool);
+    const isOther = this.#isInQuestion(seq) || (this.#mayBeInQuestion(seq) && same === undefined);
+    if (!isOther || learned === undefined) return outcome;
+    const parts = this.#parts.flow.partsOfCall(seq);
+    return parts === undefined || !outcome.ok
+      ? otherOutcome(learned, other)
+      : { ...outcome, data: this.#otherParts(outcome.data, parts, other), raw: other.of(learned.raw) };
+  }
+
+  /**
+   * An answer with other data in the parts that have a label in question. The parts without one stay. A list or object that has the label
+   * itself, and nothing in it that stays, is other data as a whole; in a list with the label there are more or fewer items.
+   */
+  #otherParts(
+    value: unknown,
+    labelsOf: (path: string) => readonly string[],
+    other: OtherData,
+    path = "",
+  ): unknown {
+    const isOther = (at: string) => labelsOf(at).some((label) => this.#labels.includes(label));
+    // What is no list and no object has no parts: the path of a whole answer is that of what no field names.
+    const isOwn = isOther(path === "" && typeof value === "object" ? "[0]" : path);
+    if (isOwn && leavesOf(value, MAX_LEAVES).leaves.every((leaf) => isOther(within(path, leaf.path)))) {
+      const shape = newShape();
+      learn(shape, value, this.#words, this.#known);
+      return other.of(shape);
+    }
+    if (Array.isArray(value)) {
+      const count = isOwn
+        ? (other.oneOf([value.length, value.length + 1, 2 * value.length, Math.max(1, value.length - 1)]) ??
+          0)
+        : value.length;
+      const items = Array.from(
+        { length: value.length === 0 ? 0 : count },
+        (_, index) => index % value.length,
+      );
+      return items.map((index) => this.#otherParts(value[index], labelsOf, other, `${path}[${index}]`));
+    }
+    if (!isObject(value)) return value;
+    return Object.fromEntries(
+      Object.entries(value).map(([name, member]) => [
+        name,
+        this.#otherParts(member, labelsOf, other, memberPath(path, name)),
+      ]),
+    );
+  }
+}
+
+/** The path of a part of what is at another path. */
+function within(path: string, part: string): string {
+  if (path === "" || part === "" || part.startsWith("[")) return `${path}${part}`;
+  return `${path}.${part}`;
+}
+
+function dataOf(outcome: CallOutcome): unknown {
+  return "data" in outcome ? outcome.data : undefined;
+}
+
+function otherOutcome({ data, raw, outcomes }: LearnedTool, other: OtherData): CallOutcome {
+  const outcome = other.oneOf(outcomes);
+  if (outcome.ok) return { ...outcome, data: other.of(data), raw: other.of(raw) };
   const { error } = outcome;
   return {
     ...outcome,
-    error: { ...error, message: String(vary(error.message, variation)) },
-    ...("data" in outcome ? { data: vary(outcome.data, variation) } : {}),
-    ...("raw" in outcome ? { raw: vary(outcome.raw, variation) } : {}),
+    error: { ...error, message: other.message() },
+    ...("data" in outcome ? { data: other.of(data) } : {}),
+    ...("raw" in outcome ? { raw: other.of(raw) } : {}),
   };
 }
 

@@ -109,7 +109,7 @@ export async function* examine(options: ExamineOptions): AsyncGenerator<Finding>
     if (configuration === undefined || project === undefined) return;
     const read = new Map<string, string>();
     const onRead = ({ place }: SecretSource, secret: string) => void read.set(place, secret);
-    const { pool, secrets } = composeUpstreams(project, { onRead });
+    const { pool, secrets } = composeUpstreams(project, { onRead, engine: options.engine });
     yield* examineServers(configuration, options.principal, pool);
     for (const { tool, problem } of await examineLocalTools(configuration.servers, secrets.sources))
       yield { area: "servers", part: `tools.local ${tool}`, ok: false, detail: problem };

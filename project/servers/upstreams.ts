@@ -3,9 +3,11 @@ import { clock } from "../../base/clock.ts";
 import { definitionDigest } from "../../catalog/parse-tool.ts";
 import type { Configuration, RemoteServer, ServerConfiguration } from "../../configuration/configuration.ts";
 import { credentialsOf, isRemote, withoutPlaces } from "../../configuration/configured-servers.ts";
+import { sandboxOf } from "../../configuration/server-sandbox.ts";
 import type { ConfiguredServers } from "../../generation/list-servers.ts";
 import { loginKeyOf, openLoginStore } from "../../logins/logins.ts";
 import { serverCredentials } from "../../logins/server-credentials.ts";
+import type { OpenEngine } from "../../sandbox/sandbox-engine.ts";
 import type { Redactor } from "../../secrets/redaction.ts";
 import { version } from "../../system/package.ts";
 import { PRIVATE_FOLDER_NAME } from "../../system/private-folder.ts";
@@ -29,6 +31,7 @@ import { type LoginSecrets, readAuthSecret, SecretSources } from "../../upstream
 import type { UpstreamConnection } from "../../upstream/upstream.ts";
 import { type PoolOptions, UpstreamPool, type UpstreamSource } from "../../upstream/upstream-pool.ts";
 import type { Project } from "../open-project.ts";
+import { ServerSandboxes } from "../sandboxes/server-sandboxes.ts";
 
 /** Upstream clients for the servers of the configuration that is in force. */
 export interface ReconfigurablePool {
@@ -46,6 +49,8 @@ export interface UpstreamsOptions extends PoolOptions {
   onRead?: ((source: SecretSource, secret: string) => void) | undefined;
   /** The tokens with which principals call. */
   callers?: Callers | undefined;
+  /** Starts the sandboxes of servers; by default the engine of `../sandboxes/engine.ts`. */
+  engine?: OpenEngine | undefined;
 }
 
 /**
@@ -56,7 +61,7 @@ export interface UpstreamsOptions extends PoolOptions {
  */
 export function composeUpstreams(
   project: Project,
-  { credentials: source, onRead, callers, ...options }: UpstreamsOptions = {},
+  { credentials: source, onRead, callers, engine, ...options }: UpstreamsOptions = {},
 ): ReconfigurablePool {
   const { configuration, redactor, env, keyring, onWarning } = project;
   const { groups } = project.own.state;
@@ -76,14 +81,20 @@ export function composeUpstreams(
       return secret;
     },
   };
-  const sourcesOf = ({ directory, servers, secrets, credentials: configured }: Configuration) => {
+  const sourcesOf = (current: Configuration) => {
+    const { directory, servers, secrets, credentials: configured } = current;
+    const sandboxes = new ServerSandboxes(current, project, engine);
     const privateFolder = join(directory, PRIVATE_FOLDER_NAME);
     return servers.map(
       (server): UpstreamSource => ({
         name: server.name,
         off: server.off,
-        whySlow: server.transport === "stdio" ? whySlow(server.command) : undefined,
-        identity: identityOf(server),
+        whySlow: sandboxes.has(server)
+          ? "its sandbox is being started"
+          : server.transport === "stdio"
+            ? whySlow(server.command)
+            : undefined,
+        identity: identityOf(server, current.sandbox),
         isShared: server.shared,
         use: server.use,
         async connect(signal, credentials, principal) {
@@ -98,6 +109,7 @@ export function composeUpstreams(
             redactor,
             groups,
             privateFolder,
+            sandboxes,
             onWarning,
           });
           const { authorization } = credentials;
@@ -154,6 +166,7 @@ interface Opening<Server> {
   groups: ProcessGroups;
   /** The project's folder for what only this user reads. */
   privateFolder: string;
+  sandboxes: ServerSandboxes;
   onWarning: (message: string) => void;
 }
 
@@ -201,13 +214,16 @@ async function openMcpServer({
   credentials,
   secrets,
   groups,
+  principal,
+  sandboxes,
   onWarning,
 }: Opening<ServerConfiguration & { transport: "stdio" | "http" | "sse" }>): Promise<UpstreamConnection> {
   const { connectMcpServer } = await import("../../upstream/mcp/connect-mcp-server.ts");
   return connectMcpServer(withCredentials(server, credentials.values), {
     clientVersion: version,
     connectTimeoutMs: server.connectTimeoutMs,
-    roots: server.roots,
+    roots: sandboxes.rootsOf(server),
+    launch: await sandboxes.launcherFor(server, principal),
     authorization: credentials.authorization,
     secrets,
     signal,
@@ -219,9 +235,11 @@ async function openMcpServer({
 }
 
 /** A text that changes when a server is started or reached in another way. Positions in the file do not matter. */
-function identityOf(server: ServerConfiguration): string {
+function identityOf(server: ServerConfiguration, { servers, ...engine }: Configuration["sandbox"]): string {
+  const sandbox = sandboxOf(server, servers);
   return JSON.stringify({
     ...withoutPlaces(server),
+    sandbox: sandbox && { ...sandbox, engine: [engine.engine, engine.image, engine.runtime] },
     description: undefined,
     callTimeoutMs: undefined,
     use: undefined,

@@ -1,5 +1,13 @@
 import type { RunnerStart } from "../../protocol/runners.ts";
-import { type SandboxLimits, sandboxProfile } from "../sandbox-profile.ts";
+import {
+  type Mount,
+  type SandboxLimits,
+  type ServerWalls,
+  sandboxProfile,
+  serverProfile,
+} from "../sandbox-profile.ts";
+
+const RESOLV_CONF = "/etc/resolv.conf";
 
 export interface ContainerProfile {
   /** Digest of the image. */
@@ -9,6 +17,8 @@ export interface ContainerProfile {
   limits: SandboxLimits;
   /** The host folder that contains only the sockets. If absent, the channel goes over the attached stdin and stdout. */
   socketDirectory?: string | undefined;
+  /** For the sandbox of a server. */
+  server?: ServerWalls | undefined;
   labels: Record<string, string>;
 }
 
@@ -22,14 +32,17 @@ export function buildContainerRequest({
   start,
   limits,
   socketDirectory,
+  server,
   labels,
 }: ContainerProfile) {
   const channel = socketDirectory === undefined ? "attached" : { sockets: socketDirectory };
-  const profile = sandboxProfile(start, limits, channel);
-  const scratch = profile.scratch.map(({ path, megabytes }): [string, string] => [
+  const profile =
+    server === undefined ? sandboxProfile(start, limits, channel) : serverProfile(limits, channel, server);
+  const scratch = profile.scratch.map(({ path, megabytes, isClosed }): [string, string] => [
     path,
-    `rw,nosuid,nodev,size=${megabytes}m,mode=1777`,
+    `rw,nosuid,nodev,size=${megabytes}m,mode=${isClosed ? "755" : "1777"}`,
   ]);
+  const hasNames = profile.mounts.some(({ target }) => target === RESOLV_CONF);
   const shm = profile.scratch.find(({ path }) => path === "/dev/shm");
   return {
     Image: image,
@@ -69,12 +82,12 @@ export function buildContainerRequest({
       })),
       Tmpfs: Object.fromEntries(scratch),
       // Docker copies the host's name servers into a container. This empty file, which every machine has, hides them.
-      Mounts: [...profile.mounts, { source: "/dev/null", target: "/etc/resolv.conf" }].map(
-        ({ source, target }) => ({
+      Mounts: [...profile.mounts, ...(hasNames ? [] : [{ source: "/dev/null", target: RESOLV_CONF }])].map(
+        ({ source, target, isWritable = false }: Mount) => ({
           Type: "bind" as const,
           Source: source,
           Target: target,
-          ReadOnly: true,
+          ReadOnly: !isWritable,
         }),
       ),
     },

@@ -42,6 +42,7 @@ type DockerContainers = ContainerEngine & { readonly docker?: DockerImages };
 export class DockerSandboxEngine implements SandboxEngine {
   readonly name = "Docker";
   readonly advice = DOCKER_ADVICE;
+  readonly hasServers = true;
   readonly #containers: DockerContainers;
   readonly #runners: RunnerStarts;
   readonly #sockets: SocketFolder;
@@ -175,13 +176,15 @@ export class DockerSandboxEngine implements SandboxEngine {
   }
 
   #startContainer(
-    { image, runtime, runner, limits, owner, onRequested }: SandboxRequest,
+    { image, runtime, runner, server, limits, owner, onRequested }: SandboxRequest,
     output: SandboxOutput,
     socketDirectory?: string,
   ): Promise<StartedContainer> {
     const start = this.#runners[runner];
     const labels = { [OWNER_LABEL]: owner };
-    const request = buildContainerRequest({ image, runtime, start, limits, socketDirectory, labels });
+    const request = buildContainerRequest({
+      ...{ image, runtime, start, limits, socketDirectory, server, labels },
+    });
     return this.#containers.start(request, output, onRequested);
   }
 

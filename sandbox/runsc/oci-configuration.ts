@@ -35,19 +35,21 @@ export function ociConfiguration(profile: SandboxProfile, root: RootFileSystem, 
     hostname: profile.hostname,
     mounts: [
       ...KERNEL_MOUNTS,
-      ...profile.scratch.map(({ path, megabytes }) => ({
+      ...profile.scratch.map(({ path, megabytes, isClosed }) => ({
         destination: path,
         type: "tmpfs",
         source: "tmpfs",
-        options: ["rw", "nosuid", "nodev", `size=${megabytes}m`, "mode=1777"],
+        options: ["rw", "nosuid", "nodev", `size=${megabytes}m`, `mode=${isClosed ? "755" : "1777"}`],
       })),
-      ...profile.mounts.map(({ source, target }) => ({
+      ...profile.mounts.map(({ source, target, isWritable }) => ({
         destination: target,
         type: "bind",
         source,
-        options: ["bind", "ro"],
+        options: ["bind", isWritable ? "rw" : "ro", "nosuid", "nodev"],
       })),
-    ],
+    ]
+      // A folder is mounted before what is mounted in it.
+      .sort((one, other) => depthOf(one.destination) - depthOf(other.destination)),
     linux: {
       namespaces: NAMESPACES.map((type) => ({ type })),
       resources: { memory: { limit: profile.memoryBytes } },
@@ -59,4 +61,8 @@ export function ociConfiguration(profile: SandboxProfile, root: RootFileSystem, 
       },
     }),
   };
+}
+
+function depthOf(path: string): number {
+  return path.split("/").length;
 }

@@ -24,7 +24,7 @@ import type {
   StoredImage,
 } from "../sandbox-engine.ts";
 import { SandboxError } from "../sandbox-error.ts";
-import { type SandboxLimits, sandboxProfile } from "../sandbox-profile.ts";
+import { type SandboxLimits, sandboxProfile, serverProfile } from "../sandbox-profile.ts";
 import { isUnprivileged, readSentryProcess } from "../sentry-process.ts";
 import { type CgroupHierarchy, findCgroups, SandboxGroup } from "./cgroups.ts";
 import { ociConfiguration, type RootFileSystem } from "./oci-configuration.ts";
@@ -75,6 +75,7 @@ class NoPlace extends SandboxError {}
 export class RunscEngine implements SandboxEngine {
   readonly name = RUNSC;
   readonly advice = RUNSC_ADVICE;
+  readonly hasServers = true;
   readonly #images: RunscImages;
   readonly #folder: string;
   readonly #runners: RunnerStarts;
@@ -136,6 +137,11 @@ export class RunscEngine implements SandboxEngine {
 
   async start(request: SandboxRequest, output: SandboxOutput): Promise<StartedSandbox> {
     const parts = await this.#partsOf(request);
+    if (request.server !== undefined) {
+      const server = this.#boot(parts, output);
+      request.onRequested?.();
+      return server;
+    }
     const snapshot = this.#snapshots.look(parts.key);
     const restored =
       snapshot === undefined ? undefined : await this.#restore(parts, snapshot, output, request.onRequested);
@@ -198,7 +204,7 @@ export class RunscEngine implements SandboxEngine {
   }
 
   /** Collects what sandboxes of one kind have in common. @throws SandboxError */
-  async #partsOf({ image, runtime, runner, limits, owner }: SandboxRequest): Promise<SandboxParts> {
+  async #partsOf({ image, runtime, runner, server, limits, owner }: SandboxRequest): Promise<SandboxParts> {
     if (runtime !== RUNSC)
       throw new SandboxError(
         "runtime_missing",
@@ -212,7 +218,10 @@ export class RunscEngine implements SandboxEngine {
     if (weak !== undefined && !this.#allowsWeaker)
       throw new SandboxError("start_failed", `a sandbox ${weak}`);
     const flags = runscFlags("");
-    const profile = sandboxProfile(this.#runners[runner], limits, "direct");
+    const profile =
+      server === undefined
+        ? sandboxProfile(this.#runners[runner], limits, "direct")
+        : serverProfile(limits, "direct", server);
     const key = snapshotKey([
       SNAPSHOT_FORMAT,
       image,

@@ -55,7 +55,7 @@ const NETWORK_FILES = {
     "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\nfe00::0\tip6-localnet\nff02::1\tip6-allnodes\n",
   "etc/resolv.conf": "",
 };
-const MOUNT_POINTS = ["proc", "dev", "sys", "tmp", "workspace", "run"];
+const MOUNT_POINTS = ["proc", "dev", "sys", "tmp", "workspace", "run", "srv"];
 /** Makes identical file systems from identical folders. */
 const EROFS_FLAGS = ["-T0", "-U00000000-0000-0000-0000-000000000000", "--all-root", "-Enoinline_data"];
 

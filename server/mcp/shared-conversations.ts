@@ -24,6 +24,7 @@ const Fact = z.union([
   z.tuple([z.literal("shown"), z.string()]),
   z.tuple([z.literal("read"), z.string(), z.string()]),
   z.tuple([z.literal("given"), z.string(), z.string(), z.string()]),
+  z.tuple([z.literal("hinted"), z.string(), z.string(), z.number()]),
 ]);
 
 /** Names a conversation: a session, or all that a principal does without one. The name says nothing of either. */
@@ -90,17 +91,18 @@ export class SharedConversation {
   }
 
   #own(): Facts {
-    const { shown, read, given } = this.#conversation.carried;
+    const { shown, read, given, hinted } = this.#conversation.carried;
     const facts = [
       ...shown.map(({ label, tool = "" }) => [["shown", label], plainly(tool)] as const),
       ...read.map((label) => [["read", this.#id, label], ""] as const),
       ...given.map(({ server, label }) => [["given", this.#id, label, server], ""] as const),
+      ...hinted.map(({ label, letters }) => [["hinted", this.#id, label, letters], ""] as const),
     ];
     return Object.fromEntries(facts.map(([fact, text]) => [JSON.stringify(fact), text]));
   }
 
   #elsewhere(): Carried {
-    const carried = { shown: [], read: [], given: [] } as {
+    const carried = { shown: [], read: [], given: [], hinted: [] } as {
       [Key in keyof Carried]: Carried[Key][number][];
     };
     for (const [text, tool] of Object.entries(this.#stored)) {
@@ -108,7 +110,8 @@ export class SharedConversation {
       if (fact?.[0] === "shown") carried.shown.push({ label: fact[1], ...(tool === "" ? {} : { tool }) });
       else if (fact === undefined || fact[1] === this.#id) continue;
       else if (fact[0] === "read") carried.read.push(fact[2]);
-      else carried.given.push({ label: fact[2], server: fact[3] });
+      else if (fact[0] === "given") carried.given.push({ label: fact[2], server: fact[3] });
+      else carried.hinted.push({ label: fact[2], letters: fact[3] });
     }
     return carried;
   }

@@ -464,3 +464,20 @@ describe("a file of managed settings", () => {
 it.each(addresses)("an address is matched by its parts: %s and %s: %s", (pattern, address, want) => {
   expect(matchesUrl(pattern, address)).toBe(want);
 });
+
+it("require sandboxes of servers, whatever the project says of all or of one", async () => {
+  const own = (servers: string, sandbox: string) =>
+    `sandbox: { servers: ${servers} }\nservers: [{ name: s, command: node, sandbox: ${sandbox} }]`;
+  const required = await load(own("off", "false"), "sandbox: { servers: required }");
+  const [server] = required.servers;
+  expect([required.sandbox.servers, server && "sandbox" in server ? server.sandbox : "none"]).toEqual([
+    "required",
+    undefined,
+  ]);
+  expect(required.held).toEqual([
+    expect.stringContaining('sandbox.servers: "off" does not count'),
+    expect.stringContaining("server 's': sandbox: false does not count"),
+  ]);
+  const wanted = await load(own("required", "true"), "sandbox: { servers: wanted }");
+  expect([wanted.sandbox.servers, wanted.held]).toEqual(["required", []]);
+});

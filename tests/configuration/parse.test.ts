@@ -70,6 +70,7 @@ describe("a configuration that is right", () => {
           kubernetes: { template: "ptc", ready_timeout_seconds: 60 },
           image: "ptc-runner",
           channel: "auto",
+          servers: "off",
         },
         ...{ warm: 2, maxWarm: Math.max(2, defaultCeiling(thisMachine())), pythonPackages: [] },
       },

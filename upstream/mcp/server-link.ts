@@ -11,6 +11,7 @@ import {
 } from "../authorization/authorization.ts";
 import { buildAuthorizedFetch } from "../authorization/authorized-fetch.ts";
 import { buildBoundedFetch, type HttpAnswer, noteAnswers } from "./bounded-fetch.ts";
+import type { LaunchServer } from "./launch-server.ts";
 import type { McpServerTarget } from "./mcp-server-target.ts";
 import { type JsonRpcMessage, MessageGate, type RequestId } from "./message-gate.ts";
 import { type MessageTransport, type SendOptions, ServerSession } from "./server-session.ts";
@@ -45,6 +46,8 @@ export interface LinkOptions {
   onStarted?: (pid: number) => void;
   /** Receives, once, the beginning of the first line on a server's stdout that is no message. */
   onGarbage?: ((first: string) => void) | undefined;
+  /** Starts a server on stdio; by default as a process of this machine. */
+  launch?: LaunchServer | undefined;
   /** Environment variables for the command of a server on stdio, unless the server or the environment has others. */
   commandDefaults?: Readonly<Record<string, string>> | undefined;
   /** The login at a remote server. */
@@ -65,6 +68,7 @@ export function openLink(
     const stdio = new StdioClientTransport({
       ...target,
       defaults: options.commandDefaults,
+      launch: options.launch,
       maxMessageBytes,
       onSpawn,
       onExit,

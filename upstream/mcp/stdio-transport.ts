@@ -1,4 +1,3 @@
-import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import type { Readable } from "node:stream";
 import { writeJson } from "../../base/json.ts";
 import { LineSplitter, type OversizeLine, writeTogether } from "../../base/streams.ts";
@@ -13,6 +12,7 @@ import {
   spawnGroup,
   watchProcessorTime,
 } from "../../system/process-group.ts";
+import type { LaunchServer, ServerProcess } from "./launch-server.ts";
 import { type Admission, type JsonRpcMessage, pauseAfter } from "./message-gate.ts";
 import type { MessageTransport } from "./server-session.ts";
 
@@ -24,6 +24,8 @@ export interface StdioClientTransportOptions {
   /** Environment variables unless there are others of the same names. */
   defaults?: Readonly<Record<string, string>> | undefined;
   cwd: string;
+  /** Starts it; by default as a process of this machine. */
+  launch?: LaunchServer | undefined;
   maxMessageBytes: number;
   /** Decides which parts of a message's text are read. */
   admit: (text: string) => Admission;
@@ -88,7 +90,10 @@ export class StdioClientTransport implements MessageTransport {
     firstGarbage: undefined,
     stderrTail: "",
   };
-  #child: ChildProcessWithoutNullStreams | undefined;
+  #child: ServerProcess | undefined;
+  /** Aborts a launch that nobody waits for any more. */
+  readonly #launching = new AbortController();
+  #isLaunching = false;
   #ended: Promise<void> = Promise.resolve();
   #hasSpoken = false;
   #wroteErrors = false;
@@ -106,21 +111,19 @@ export class StdioClientTransport implements MessageTransport {
 
   /** @throws the error of `spawn`, such as ENOENT. */
   async start(): Promise<void> {
-    const { command, args, env, defaults, cwd, onSpawn } = this.#options;
+    const { launch, onSpawn, command, args, env } = this.#options;
     try {
-      this.#child = spawnGroup(command, args, {
-        cwd,
-        env: { ...defaults, ...inheritedEnvironment(), ...env },
-        mayInstall: true,
-      });
+      this.#isLaunching = true;
+      this.#child =
+        launch === undefined
+          ? await spawnServer(this.#options)
+          : await launch({ command, args, env }, this.#launching.signal);
       this.#listen(this.#child);
-      await new Promise<void>((resolve, reject) => {
-        this.#child?.once("spawn", resolve);
-        this.#child?.once("error", reject);
-      });
     } catch (error) {
       this.#diagnosis.spawnError = error as Error;
       throw error;
+    } finally {
+      this.#isLaunching = false;
     }
     if (this.#child.pid === undefined) return;
     this.#usesProcessor = watchProcessorTime(this.#child.pid);
@@ -130,7 +133,7 @@ export class StdioClientTransport implements MessageTransport {
 
   /** Whether the server has done anything since the last call: used processor time, or written to stderr. */
   async isAtWork(): Promise<boolean> {
-    const wrote = this.#wroteErrors;
+    const wrote = this.#wroteErrors || this.#isLaunching;
     this.#wroteErrors = false;
     return (await this.#usesProcessor()) || wrote;
   }
@@ -160,29 +163,26 @@ export class StdioClientTransport implements MessageTransport {
   }
 
   async #end(): Promise<void> {
+    this.#launching.abort();
     const child = this.#child;
-    const pid = child?.pid;
-    if (child === undefined || pid === undefined) return;
+    if (child === undefined) return;
+    const { pid } = child;
     const graceMs = this.#options.graceMs ?? DEFAULT_GRACE_MS;
     child.stdin.end();
     if (!this.#hasSpoken) await this.isAtWork();
     if (await settlesWithin(this.#ended, graceMs)) return;
     if (!this.#hasSpoken) await this.isAtWork();
-    if (isInstalling(pid)) {
+    if (pid !== undefined && isInstalling(pid)) {
       letFinish(pid);
       return;
     }
-    signalGroup(pid, "SIGTERM");
+    child.signal("SIGTERM");
     if (await settlesWithin(this.#ended, graceMs)) return;
-    signalGroup(pid, "SIGKILL");
+    child.signal("SIGKILL");
     await this.#ended;
   }
 
-  #listen(child: ChildProcessWithoutNullStreams): void {
-    let resolve = () => {};
-    this.#ended = new Promise((settle) => {
-      resolve = settle;
-    });
+  #listen(child: ServerProcess): void {
     child.stdin.on("error", (error) => this.onerror?.(error));
     child.stdout.on("error", (error) => this.onerror?.(error));
     child.stdout.on("data", (chunk: Buffer) => this.#read(chunk));
@@ -190,18 +190,14 @@ export class StdioClientTransport implements MessageTransport {
     child.stdout.once("close", () => void this.#endMute());
     child.stderr.on("error", () => {});
     child.stderr.on("data", (chunk: Buffer) => this.#keepStderr(chunk));
-    // Without this listener a failure to spawn would end the process.
-    child.on("error", () => resolve());
-    child.once("exit", (code, signal) => {
-      if (this.#closing === undefined) this.#diagnosis.exit = { code, signal };
+    this.#ended = child.ended.then(async (exit) => {
+      if (this.#closing === undefined) this.#diagnosis.exit = exit;
       this.#tellExit(child.pid);
-      const drained = new Promise<void>((done) => child.once("close", () => done()));
-      void settlesWithin(drained, DRAIN_MS).then(() => {
-        child.stdout.destroy();
-        child.stderr.destroy();
-        resolve();
-        this.onclose?.();
-      });
+      await settlesWithin(child.drained, DRAIN_MS);
+      child.stdout.destroy();
+      child.stderr.destroy();
+      // Whoever waits for the end goes on first.
+      setImmediate(() => this.onclose?.());
     });
   }
 
@@ -218,7 +214,7 @@ export class StdioClientTransport implements MessageTransport {
   }
 
   #kill(): void {
-    if (this.#child?.pid !== undefined) signalGroup(this.#child.pid, "SIGKILL");
+    this.#child?.signal("SIGKILL");
   }
 
   #read(chunk: Buffer): void {
@@ -273,6 +269,37 @@ export class StdioClientTransport implements MessageTransport {
     this.#diagnosis.stderrTail = kept.slice(-STDERR_TAIL_BYTES);
     if (chunk.length >= FULL_PIECE_BYTES) rest(this.#child?.stderr, STDERR_PAUSE_MS);
   }
+}
+
+/** Starts a server as a process of this machine. Rejects with the error of `spawn`. */
+async function spawnServer({
+  command,
+  args,
+  env,
+  defaults,
+  cwd,
+}: StdioClientTransportOptions): Promise<ServerProcess> {
+  const child = spawnGroup(command, args, {
+    cwd,
+    env: { ...defaults, ...inheritedEnvironment(), ...env },
+    mayInstall: true,
+  });
+  const ended = new Promise<Awaited<ServerProcess["ended"]>>((resolve) =>
+    child.once("exit", (code, signal) => resolve({ code, signal })),
+  );
+  const drained = new Promise<void>((resolve) => child.once("close", () => resolve()));
+  await new Promise<void>((resolve, reject) => {
+    child.once("spawn", resolve);
+    // Without a listener a failure to spawn would end the process.
+    child.on("error", reject);
+  });
+  const { stdin, stdout, stderr, pid } = child;
+  return {
+    ...{ stdin, stdout, stderr, pid, ended, drained },
+    signal(signal) {
+      if (pid !== undefined) signalGroup(pid, signal);
+    },
+  };
 }
 
 /** Stops reading for `ms`. Meanwhile, the server's output stays in the pipe. */

@@ -6,6 +6,7 @@ import { AuthorizationError, LoginRequiredError } from "../authorization/authori
 import { UpstreamError, type UpstreamErrorCode } from "../upstream-error.ts";
 import type { HttpAnswer } from "./bounded-fetch.ts";
 import { failureLine } from "./failure-line.ts";
+import { LaunchError } from "./launch-server.ts";
 import type { McpServerTarget } from "./mcp-server-target.ts";
 import type { AnswerFault } from "./message-gate.ts";
 import { RequestError, type RequestFailure } from "./server-session.ts";
@@ -234,6 +235,8 @@ export class UpstreamFaults {
   }
 
   #ofSpawn(error: Error): UpstreamError {
+    if (error instanceof LaunchError)
+      return this.build("start_failed", `did not start: ${error.message}`, error);
     const code = (error as NodeJS.ErrnoException).code ?? error.message;
     const command = this.#target.transport === "stdio" ? this.#target.command : "";
     const advice = code === "ENOENT" ? adviceOnMissing(command) : "check its command in the configuration";

@@ -42,6 +42,7 @@ const ACTIVITIES: Readonly<Record<string, string>> = {
   call: "Call",
   decision: "Policy decision",
   approval: "Approval",
+  connection: "Connection of a server",
   access: "Access to what is another's",
   run: "Program run",
   log: "Audit log",

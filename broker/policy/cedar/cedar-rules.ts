@@ -466,7 +466,7 @@ function buildRequest(
   }
   if (needs.listed) tell("listed", "Listed", listedIn(args, flow.lists));
   if (looksAtFlow(needs)) {
-    const leaves = (run.flow?.() ?? unfollowed(args, flow.labelsRead(run.reads))).leaves;
+    const leaves = (run.values ?? unfollowed(args, flow.labelsRead(run.reads))).leaves;
     if (needs.labels) tell("labels", "Labels", setsOf(labelsByPath(leaves)));
     if (needs.origins) tell("origins", "Origins", setsOf(originsByPath(leaves)));
     if (needs.said) told.said = saidPaths(leaves);
@@ -533,8 +533,8 @@ function listedIn(args: unknown, lists: ValueLists): Tags {
 const MAX_DESCRIBED = 3;
 
 /** The labels of a call's values in words, phrased to follow other words. */
-function describeLabelled({ flow }: RunHistory): string {
-  const labelled = (flow?.().leaves ?? []).filter(
+function describeLabelled({ values }: RunHistory): string {
+  const labelled = (values?.leaves ?? []).filter(
     ({ labels, undecided }) => labels.length + undecided.length > 0,
   );
   if (labelled.length === 0) return "";

@@ -9,6 +9,7 @@ const CALL = { ...OF_TOOL, event: "call", call: 1, duration_ms: 3 };
 const DECISION = { ...OF_TOOL, event: "decision" };
 const APPROVAL = { ...OF_TOOL, event: "approval", approver: "ada" };
 const LOGIN = { event: "login", principal: "local", server: "hub" };
+const CONNECTION = { event: "connection", principal: "local", server: "hub", destination: "api.example.com" };
 const RULE = { rule: "stay (rules.cedar:2)", reason: "it is forbidden" };
 
 /** A line of each kind, and the action, the disposition and the status that it tells of. */
@@ -32,6 +33,9 @@ const LINES: [line: AuditFields, control: [number, number] | undefined, status: 
   ),
   [{ ...LOGIN, login: "failed", reason: "it was refused" }, undefined, 2],
   [{ ...LOGIN, login: "ended", reason: "it was refused" }, undefined, 2],
+  [{ ...CONNECTION, port: 443, outcome: "ok", sent_bytes: 1, received_bytes: 2 }, undefined, 1],
+  [{ ...CONNECTION, outcome: "refused" }, undefined, 2],
+  [{ ...CONNECTION, port: 443, outcome: "failed", reason: "did not answer" }, undefined, 2],
   [{ ...OF_RUN, event: "run", outcome: "ok", calls: 1, duration_ms: 40 }, undefined, 1],
   [{ ...OF_RUN, event: "run", outcome: "Timeout", calls: 0, duration_ms: 40 }, undefined, 2],
   [

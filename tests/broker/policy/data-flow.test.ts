@@ -67,6 +67,7 @@ describe("labels that depend on the arguments of a call", () => {
           tools: {
             list: { labels: [{ label: "secret", when: { folder: "legal/*", to: "*@example.com" } }] },
             count: { labels: ["personal"] },
+            page: { labels: [{ label: "untrusted", unless: { path: "/downloads/*" } }] },
           },
         },
       ],
@@ -84,6 +85,12 @@ describe("labels that depend on the arguments of a call", () => {
     ["list", { folder: "legal/a" }, []],
     ["list", { folder: "legal/a", to: ["ada@example.com", "eve@evil.test"] }, []],
     ["list", { folder: "sales/a", to: ["ada@example.com"] }, []],
+    ["list", { folder: "sales/../legal/a", to: "ada@example.com" }, ["secret"]],
+    ["list", { folder: "./legal//a", to: ["ada@example.com", null] }, ["secret"]],
+    ["get", { from: null }, ["personal", "untrusted"]],
+    ["page", { path: "/downloads/a" }, []],
+    ["page", { path: "/downloads/../system/a" }, ["untrusted"]],
+    ["page", { path: "/downloads/%2e%2e/system/a" }, ["untrusted"]],
   ])("are those of %s with %j", (name, args, labels) => {
     expect(mail.labelsOf(of("mail", name), args && { arguments: args })).toEqual(labels);
   });

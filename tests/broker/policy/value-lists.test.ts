@@ -1,6 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isListed, matchesValue, placesIn, withThoseAbove } from "../../../broker/policy/value-lists.ts";
+import {
+  isListed,
+  matchesValue,
+  mayMatchValue,
+  placesIn,
+  withThoseAbove,
+} from "../../../broker/policy/value-lists.ts";
 
 describe("a value in a list", () => {
   it.each([
@@ -56,6 +62,35 @@ describe("a value in a list", () => {
     ["http://[2001:db8::80]/*", "http://[2001:db8::80]/", true],
     ["DE02120300000000202051", "DE02120300000000202051", true],
     ["5", 5, true],
+    ["/downloads/*", "/downloads/a/b.txt", true],
+    ["/downloads/*", "/downloads//a", true],
+    ["/downloads/*", "/downloads/a/./b", true],
+    ["/downloads/*", "/downloads/a b", false],
+    ["/downloads/*", "/downloads/a%20b", true],
+    ["/downloads/*", "/downloads/../system/.ssh", false],
+    ["/downloads/*", "/downloads/%2e%2e/system", false],
+    ["/downloads/*", "/downloads/%252e%252e/system", false],
+    ["/downloads/*", "/downloads/..%2fsystem", false],
+    ["/downloads/*", "/downloads/..\\system", false],
+    ["/downloads/*", "/downloads/..%5csystem", false],
+    ["/downloads/*", "/downloads/..;/system", false],
+    ["/downloads/*", "/system/../downloads/a", false],
+    ["/downloads/*", "/downloads/..", false],
+    ["/downloads/*", "//downloads/a", false],
+    ["downloads/*", "downloads/../../a", false],
+    ["*/a", "../a", false],
+    ["../shared/*", "../shared/a", true],
+    ["../shared/*", "../../shared/a", false],
+    ["*.example.com", "evil.test%2f.example.com", true],
+    ["/a/../b", "/a/../b", true],
+    ["https://a.example/public/*", "https://a.example/public/..%2fsecret", false],
+    ["https://a.example/public/*", "https://a.example/public/%252e%252e/secret", false],
+    ["https://a.example/public/*", "https://a.example/public/..%5csecret", false],
+    ["https://a.example/public/*", "https://a.example//public/a", false],
+    ["https://a.example/x/../public/*", "https://a.example/public/a", true],
+    ["https://*.münchen.test/*", "https://www.MÜNCHEN.test/", true],
+    ["Carol Jones <carol@partner.test>", "carol@partner.test", true],
+    ["Landlord <DE02120300000000202051>", "DE02120300000000202051", true],
     ["INV-*", null, false],
     ["null", null, false],
     ["*", null, false],
@@ -71,6 +106,30 @@ describe("a value in a list", () => {
   it("is in no list that there is not", () => {
     expect(isListed({ a: ["x"] }, "constructor", "x")).toBe(false);
   });
+});
+
+it.each([
+  ["/inbox/*", "/inbox/a", true],
+  ["/inbox/*", "/sent/../inbox/a", true],
+  ["/inbox/*", "//inbox/a", true],
+  ["/inbox/*", "/sent/%2e%2e/inbox/a", true],
+  ["/inbox/*", "\\inbox\\a", true],
+  ["/inbox", "/inbox/", true],
+  ["/inbox/*", "/sent/a", false],
+  ["*@evil.test", "eve@evil.test, ada@example.com", true],
+  ["*@evil.test", "Eve <eve@evil.test>", true],
+  ["evil.test", "EVIL.test.", true],
+  ["https://evil.test/*", "https://EVIL.test./a", true],
+  ["https://evil.test/*", "https://user@evil.test/a", true],
+  ["https://evil.test/*", "evil.test/a", true],
+  ["https://evil.test/*", "//evil.test/a", true],
+  ["https://evil.test/*", "https:\\\\evil.test\\a", true],
+  ["https://evil.test/*", "see https://evil.test/a", true],
+  ["https://evil.test/in/*", "https://evil.test/out/..%2fin/a", true],
+  ["https://evil.test/*", "https://example.com/?evil.test", false],
+  ["*", null, false],
+])("may match a pattern in one of the ways in which it may be read: %s, %s: %s", (pattern, value, wanted) => {
+  expect(mayMatchValue(pattern, value)).toBe(wanted);
 });
 
 function placesOf(args: unknown) {

@@ -26,12 +26,14 @@ interface Recorded {
   labelled?: number[];
   code?: string;
   parts?: Partial<ExperimentParts>;
+  /** What the parts of the answers carry, where that is not the same. */
+  partsOf?: (path: string) => readonly string[];
 }
 
 /** A program that has made some calls and now sends something, and the experiments of its run. */
 async function recorded(
   program: ProgramFunction,
-  { answers = [answer(MAIL)], labelled = [1], code = "", parts = {} }: Recorded = {},
+  { answers = [answer(MAIL)], labelled = [1], code = "", parts = {}, partsOf }: Recorded = {},
 ) {
   const engine = new InProcessEngine(program);
   const experiments = new Experiments(
@@ -48,7 +50,8 @@ async function recorded(
         limits: { memoryMb: 512, cpus: 1, pids: 64 },
       }),
       flow: {
-        labelsOfCall: (seq: number) => (labelled.includes(seq) ? ["secret"] : []),
+        labelsOfCall: (seq: number) => ({ certain: labelled.includes(seq) ? ["secret"] : [], possible: [] }),
+        partsOfCall: () => partsOf,
       } as unknown as RunFlow,
       signal: new AbortController().signal,
       ...parts,
@@ -65,7 +68,7 @@ async function recorded(
     let found: ReadonlyMap<string, boolean> = new Map();
     const target = { tool: SEND, arguments: sent, seq: ++seq };
     const call = experiments.aroundCalls(async () => {
-      found = await experiments.try(target, paths);
+      found = await experiments.try(target, paths, ["secret"]);
       return answer(null);
     });
     await call({ tool: SEND, arguments: sent }, { seq } as CallingRun);
@@ -88,6 +91,54 @@ const sending =
     return null;
   };
 
+describe("an experiment about whether a call is made", () => {
+  const mayWipe =
+    (isWanted: (data: typeof MAIL) => boolean): ProgramFunction =>
+    async ({ call }) => {
+      const reply = await call(READ, {});
+      if (reply.ok && isWanted(reply.data as typeof MAIL)) await call(SEND, {});
+      return null;
+    };
+
+  it.each<[name: string, isWanted: (data: typeof MAIL) => boolean, code: string, isMade: boolean]>([
+    ["whatever was read", () => true, "", true],
+    ["where a word was read", ({ from }) => String(from).includes("Eve"), "from.includes('Eve')", false],
+    ["where a number was read", ({ pages }) => pages > 10, "pages > 10", false],
+  ])("tells whether it is made %s", async (_, isWanted, code, isMade) => {
+    const { stays } = await recorded(mayWipe(isWanted), { code });
+    expect(await stays({}, ["()"])).toEqual({ "()": isMade });
+  });
+});
+
+describe("an experiment about an answer whose parts have labels of their own", () => {
+  const pages = [answer([MAIL, { ...MAIL, from: "Ann", pages: 3 }])];
+  const sendingOf =
+    (make: (data: (typeof MAIL)[]) => unknown): ProgramFunction =>
+    async ({ call }) => {
+      const reply = await call(READ, {});
+      if (reply.ok) await call(SEND, make(reply.data as (typeof MAIL)[]));
+      return null;
+    };
+
+  it("leaves the parts without a label, and their number", async () => {
+    const partsOf = (path: string) => (path.endsWith(".from") ? ["secret"] : []);
+    const program = sendingOf((all) => ({ count: all.length, pages: all[1]?.pages, from: all[0]?.from }));
+    const { stays } = await recorded(program, { answers: pages, partsOf });
+    expect(await stays({ count: 2, pages: 3, from: "Eve" })).toEqual({
+      count: true,
+      pages: true,
+      from: false,
+    });
+  });
+
+  it("has another number of parts where that is a stranger's", async () => {
+    const partsOf = (path: string) => (path.endsWith(".pages") ? [] : ["secret"]);
+    const program = sendingOf((all) => ({ count: all.length, pages: all[0]?.pages }));
+    const { stays } = await recorded(program, { answers: pages, partsOf });
+    expect(await stays({ count: 2, pages: 12 })).toEqual({ count: false, pages: true });
+  });
+});
+
 describe("an experiment", () => {
   it("tells the values that change with what the program has read from those that do not", async () => {
     const { stays, engine } = await recorded(
@@ -99,7 +150,7 @@ describe("an experiment", () => {
       ...{ "inside.also": false, nowhere: true },
     });
     expect(engine.programs.map(({ environment }) => environment)).toEqual(
-      Array(2).fill({ seed: "0", replay: { started_ms: 0, clock: "", events: "" } }),
+      Array(3).fill({ seed: "0", replay: { started_ms: 0, clock: "", events: "" } }),
     );
   });
 
@@ -128,28 +179,36 @@ describe("an experiment", () => {
       sending(({ from }) => ({ text: from, length: from.length })),
       { answers: [failed] },
     );
-    expect(await stays({ text: "no mail of Eve", length: 14 })).toEqual({ text: false, length: true });
+    expect(await stays({ text: "no mail of Eve", length: 14 })).toEqual({ text: false, length: false });
   });
 
-  it("leaves the words that the program looks for, unless it is asked about them", async () => {
-    const program = sending(({ subject }) => ({ folder: subject === "invoice" ? "bills" : "rest" }));
-    expect(await (await recorded(program, { code: "s === 'invoice'" })).stays({ folder: "bills" })).toEqual({
-      folder: true,
+  it("has what the program looks for in other data, so that the program goes on", async () => {
+    const program: ProgramFunction = async ({ call }) => {
+      const reply = await call(READ, {});
+      const mails = (reply.ok ? reply.data : []) as (typeof MAIL)[];
+      const mail =
+        mails.find(({ subject }) => subject === "invoice") ??
+        mails.find(({ from }) => /^bill (\d+)/.exec(from));
+      if (mail !== undefined) await call(SEND, { text: ["pay", "me"].join(" "), from: mail.from });
+      return null;
+    };
+    const code = "s === 'invoice' || /^bill (\\d+)/.exec(from)";
+    const { stays } = await recorded(program, {
+      answers: [answer([MAIL, { ...MAIL, subject: "other" }])],
+      code,
     });
-    expect(await (await recorded(program)).stays({ folder: "bills" })).toEqual({ folder: false });
-    const { stays } = await recorded(
-      sending(({ subject }) => ({ subject })),
-      { code: "s === 'invoice'" },
-    );
-    expect(await stays({ subject: "invoice" })).toEqual({ subject: false });
+    expect(await stays({ text: "pay me", from: "Eve" })).toEqual({ text: true, from: false });
   });
 
-  it("turns what is true or false where it is asked about such a value", async () => {
-    const program = sending(({ isUrgent }) => ({ isUrgent, color: isUrgent ? "red" : "blue" }));
-    const asked = async (sent: Record<string, unknown>) => (await recorded(program)).stays(sent);
-    expect(await asked({ color: "red" })).toEqual({ color: true });
-    expect(await asked({ isUrgent: true })).toEqual({ isUrgent: false });
-    expect(await asked({ isUrgent: true, color: "red" })).toEqual({ isUrgent: false, color: false });
+  it("takes a choice that depends on what was read for a value that changes", async () => {
+    const program = sending(({ isUrgent, subject }) => ({
+      ...{ isUrgent, color: isUrgent ? "red" : "blue" },
+      folder: subject === "invoice" ? "bills" : "rest",
+    }));
+    const { stays } = await recorded(program, { code: "s === 'invoice'" });
+    expect(await stays({ isUrgent: true, color: "red", folder: "bills" })).toEqual({
+      ...{ isUrgent: false, color: false, folder: false },
+    });
   });
 
   it("takes a value for one that changes where it does so in one of two runs", async () => {

@@ -11,7 +11,7 @@ export const target = fuzzTarget({
   name: "value-origins",
   iterations: 60,
   generate: (random) => hostileText(random),
-  check(input) {
+  async check(input) {
     const text = input.toString("utf8");
     parseSaid(text);
     leavesOf({ [text]: [text, { [text]: text }] }, 100);
@@ -23,10 +23,11 @@ export const target = fuzzTarget({
       program: [text.slice(0, 5)],
     });
     run.answered({ tool: "t", server: "s", seq: 1 }, ["l"], undefined, [{ [text]: text }]);
-    const [leaf] = run.follow({ tool: "t", seq: 2, arguments: { a: text } }).leaves;
+    const { leaves } = await run.follow({ tool: "t", seq: 2, arguments: { a: text } });
+    const [leaf] = leaves;
     const letters = text.replace(/[^a-z0-9]/g, "");
     if (letters.length >= 32)
       assert([...(leaf?.labels ?? []), ...(leaf?.undecided ?? [])].includes("l"), "it carries its label");
-    run.show([text]);
+    await run.show([text]);
   },
 });

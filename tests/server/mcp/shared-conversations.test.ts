@@ -24,13 +24,13 @@ function replica(facts: SharedFacts, context: { principal: string; session?: str
     const flow = new RunFlow({ conversation, runId: `${++runs}`, isSticky: true, program: [program] });
     for (const [index, { server, labels, text, sent }] of answers.entries()) {
       const call = { tool: `mcp__${server}__do`, seq: index + 1 };
-      const traced = sent === undefined ? undefined : flow.follow({ ...call, arguments: sent });
+      const traced = sent === undefined ? undefined : await flow.follow({ ...call, arguments: sent });
       flow.answered({ ...call, server }, labels, traced, [text]);
     }
-    flow.show(shows);
+    await flow.show(shows);
     await shared.handOn();
-    const trace = (value: unknown) =>
-      flow.follow({ tool: "mcp__bank__pay", seq: 9, arguments: { to: value } }).leaves[0];
+    const trace = async (value: unknown) =>
+      (await flow.follow({ tool: "mcp__bank__pay", seq: 9, arguments: { to: value } })).leaves[0];
     return { flow, trace };
   };
   return { conversation, run };
@@ -47,7 +47,7 @@ describe("a conversation in several processes", () => {
     const { flow, trace } = await other.run([], { program: 'pay("eve@evil.test")' });
     expect(flow.conversationLabels).toEqual(["untrusted"]);
     expect(flow.shown).toEqual([{ label: "untrusted", tool: "mcp__mail__do" }]);
-    expect(trace("eve@evil.test")?.labels).toEqual(["untrusted"]);
+    expect((await trace("eve@evil.test"))?.labels).toEqual(["untrusted"]);
   });
 
   it("counts values that nothing explains as read elsewhere, and no others", async () => {
@@ -57,8 +57,8 @@ describe("a conversation in several processes", () => {
     const contact = { server: "contacts", labels: [], text: "carol@partner.test" };
     const { flow, trace } = await other.run([contact]);
     expect(flow.conversationLabels).toEqual([]);
-    expect(trace("eve@evil.test")?.undecided).toEqual(["untrusted"]);
-    expect(trace("carol@partner.test")).toMatchObject({ labels: [], undecided: [] });
+    expect((await trace("eve@evil.test"))?.undecided).toEqual(["untrusted"]);
+    expect(await trace("carol@partner.test")).toMatchObject({ labels: [], undecided: [] });
   });
 
   it("labels what a server answers that was given labelled data elsewhere", async () => {
@@ -66,9 +66,9 @@ describe("a conversation in several processes", () => {
     const [one, other] = [replica(facts), replica(facts)];
     await one.run([readsMail, { server: "files", labels: [], text: "kept", sent: { text: MAIL } }]);
     const { trace } = await other.run([{ server: "files", labels: [], text: "eve@evil.test" }]);
-    expect(trace("eve@evil.test")?.labels).toEqual(["untrusted"]);
+    expect((await trace("eve@evil.test"))?.labels).toEqual(["untrusted"]);
     const clean = await other.run([{ server: "calendar", labels: [], text: "dan@partner.test" }]);
-    expect(clean.trace("dan@partner.test")).toMatchObject({ labels: [], undecided: [] });
+    expect(await clean.trace("dan@partner.test")).toMatchObject({ labels: [], undecided: [] });
   });
 
   it("traces what it has read itself as precisely as alone", async () => {
@@ -76,7 +76,7 @@ describe("a conversation in several processes", () => {
     const one = replica(facts);
     await one.run([readsMail]);
     const { trace, flow } = await one.run([]);
-    expect(trace("eve@evil.test")?.labels).toEqual(["untrusted"]);
+    expect((await trace("eve@evil.test"))?.labels).toEqual(["untrusted"]);
     expect(flow.possible).toEqual([]);
   });
 

@@ -71,8 +71,9 @@ const AsyncFunction = (async () => {}).constructor as new (
  * A ptc with one of the examples of policies, whose servers are in memory, for many scenarios one after the other.
  *
  * @param policy the name of an example; without it, nothing is labelled.
+ * @param preset of the labels.
  */
-export async function openRig(policy: string | undefined, approves = false) {
+export async function openRig(policy: string | undefined, approves = false, preset?: "careful") {
   const cwd = mkdtempSync(join(tmpdir(), "ptc-scenarios-"));
   mkdirSync(join(cwd, "run"), { mode: 0o700 });
   const given = policy === undefined ? {} : parse(readFileSync(join(EXAMPLES, policy, "ptc.yaml"), "utf8"));
@@ -88,6 +89,7 @@ export async function openRig(policy: string | undefined, approves = false) {
     ...{ servers, execution: { typecheck: "off" }, sandbox: { warm: 0 }, sessions: { max: 8 } },
     ...{ languages: ["javascript", "python"].map((name) => (name === "javascript" ? "typescript" : name)) },
     extract: { url: "http://127.0.0.1:9/v1", model: "m" },
+    ...(preset === undefined ? {} : { labels: { ...given.labels, preset } }),
   };
   writeFileSync(join(cwd, "ptc.yaml"), JSON.stringify(settings));
 

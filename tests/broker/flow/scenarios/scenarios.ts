@@ -213,6 +213,40 @@ export function honestScenarios(): HonestScenario[] {
   return scenarios.map((scenario) => ({ ...scenario, world: worlds[scenario.policy] ?? {} }));
 }
 
+/** A task of a user, as one program and in steps whose answers the model is shown one by one. */
+export interface ShownTask extends Scenario {
+  readonly said: string;
+  readonly done: readonly string[];
+  /** The tool whose call is left to a person, and why that is meant. */
+  readonly stopped?: string;
+  readonly why?: string;
+  readonly way: "steps" | "program";
+}
+
+export function shownTasks(): ShownTask[] {
+  const { worlds, tasks } = read("shown.yaml") as {
+    worlds: Record<string, World>;
+    tasks: (Omit<ShownTask, "runs" | "world" | "way"> & {
+      steps: readonly [tool: string, args: unknown][];
+      program: string;
+    })[];
+  };
+  const { worlds: others } = read("honest.yaml") as { worlds: Record<string, World> };
+  const named = (tool: string) => `mcp__${tool.replace(".", "__")}`;
+  return tasks.flatMap(({ steps, program, ...task }): ShownTask[] => {
+    const base = { ...task, world: worlds[task.policy] ?? others[task.policy] ?? {} };
+    const shown = steps.map(([tool, args], index) => ({
+      ...(index === 0 ? { said: task.said } : {}),
+      program: `globalThis.result = await callTool(${JSON.stringify(named(tool))}, ${JSON.stringify(args)});`,
+    }));
+    const call = "const call = (tool, args) => callTool(`mcp__${tool.replace('.', '__')}`, args);";
+    return [
+      { ...base, way: "steps", runs: shown },
+      { ...base, way: "program", runs: [{ said: task.said, program: `${call}\n${program}` }] },
+    ];
+  });
+}
+
 export function unreachableScenarios(): (Scenario & { happens: Wanted })[] {
   return read("out-of-reach.yaml") as (Scenario & { happens: Wanted })[];
 }

@@ -26,11 +26,11 @@ async function authorize(condition: string, args: unknown, isIndependent = false
   run.answered({ tool: "mcp__mail__read", server: "mail", seq: 1 }, ["untrusted"], undefined, [
     "eve@evil.test wrote you",
   ]);
-  run.show(["eve@evil.test wrote you"]);
+  await run.show(["eve@evil.test wrote you"]);
   run.experimentWith(async (_, paths) => new Map(paths.map((path) => [path, isIndependent])));
   const policy = { allow: undefined, block: [], ask: [], neverAsk: [], byDefault: "annotated" } as const;
   const authorizer = new RuleAuthorizer({ policy, flow: FLOW, rules, clock: { wallMs: () => 0 } });
-  const flow = run.follow({ tool: TOOL.namespacedName, seq: 2, arguments: args });
+  const flow = await run.follow({ tool: TOOL.namespacedName, seq: 2, arguments: args });
   const history = { calls: 1, callsOfTool: 0, reads: [], flow: () => flow, shown: run.conversationLabels };
   return await authorizer.authorize({ principal: "ada", source: "run" }, TOOL, args, history);
 }
