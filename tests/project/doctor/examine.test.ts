@@ -209,21 +209,27 @@ test("servers that a client has beside ptc are named, and so is a ptc that is th
   ]);
 });
 
-test("what is known against the walls of an engine is refused with that engine, and nothing is left on disk", async () => {
-  const { cwd, env } = folderWith({});
-  const configuration = await loadConfiguration({ flag: undefined, env, cwd });
-  const { runtime } = configuration.sandbox;
-  const engine = new InProcessEngine();
-  const refuse = (asked: InProcessEngine) => refuseBrokenWalls(configuration, env, () => asked);
-  await refuse(engine);
-  const { digest } = await engine.findImage(imageOf(configuration).reference);
-  await openKnownWalls(env).note({ engine, runtime, image: digest }, ["network"]);
-  await expect(refuse(engine)).rejects.toMatchObject({ code: "wall_broken" });
-  const other = new InProcessEngine();
-  other.describe = async () => ({ ...(await engine.describe()), identity: "another" });
-  await refuse(other);
-  expect(leftIn(cwd)).toEqual([]);
-});
+test.each([
+  ["docker", "runsc"],
+  ["wasm", "wasm"],
+])(
+  "what is known against the walls of the engine %s is refused with that engine, and nothing is left on disk",
+  async (name, runtime) => {
+    const { cwd, env } = folderWith({});
+    const own = { ...env, PTC_ENGINE: name };
+    const configuration = await loadConfiguration({ flag: undefined, env: own, cwd });
+    const engine = new InProcessEngine();
+    const refuse = (asked: InProcessEngine) => refuseBrokenWalls(configuration, env, () => asked);
+    await refuse(engine);
+    const { digest } = await engine.findImage(imageOf(configuration).reference);
+    await openKnownWalls(env).note({ engine, runtime, image: digest }, ["network"]);
+    await expect(refuse(engine)).rejects.toMatchObject({ code: "wall_broken" });
+    const other = new InProcessEngine();
+    other.describe = async () => ({ ...(await engine.describe()), identity: "another" });
+    await refuse(other);
+    expect(leftIn(cwd)).toEqual([]);
+  },
+);
 
 /** What is wrong with a folder that has these files. */
 function findQuickly(files: Record<string, string>, engine = new InProcessEngine()) {
