@@ -7,6 +7,7 @@ import { isObject } from "../base/json.ts";
 import { visibleLine } from "../base/visible-text.ts";
 import type { ApprovalAnswer as GivenAnswer } from "../broker/approvals/approvals.ts";
 import { LATER } from "../broker/approvals/approvals.ts";
+import { approvableCalls, type Plan, planAnswer } from "../broker/approvals/plan.ts";
 import type { Viewer } from "../broker/policy/authorizer.ts";
 import { similarNames } from "../catalog/search/similar-names.ts";
 import { localPrincipal } from "../system/local-actor.ts";
@@ -87,19 +88,25 @@ export function principalOf(principal: Principal = localPrincipal()): Viewer {
 
 const HOW = "a function of the program that ptc is a library of";
 
-/** An answer of `approve`, or to a ticket. @throws PtcError for what says neither yes nor no. */
-export function readAnswer(answer: ApprovalAnswer | "later"): GivenAnswer {
+/** An answer of `approve`, or to a ticket. @param plan that of the question. @throws PtcError for what says neither yes nor no. */
+export function readAnswer(answer: ApprovalAnswer | "later", plan: Plan | undefined): GivenAnswer {
   if (answer === "later") return LATER;
   if (!isObject(answer) || typeof answer.allow !== "boolean")
     throw invalid('an answer must be { allow: true }, { allow: false, reason }, or "later"');
-  const { allow, for: scope = "call", atMost, by = "approve", reason } = answer;
-  if (!allow)
-    return {
-      ...{ decision: "denied", by, how: HOW },
-      why: reason === undefined ? "was declined" : `was declined: ${reason}`,
-    };
+  const { allow, for: scope = "call", calls, atMost, by = "approve", reason } = answer;
+  const why = reason === undefined ? "was declined" : `was declined: ${reason}`;
+  if (scope === "plan" || calls !== undefined) {
+    if (scope !== "plan" || plan === undefined)
+      throw invalid('`calls` of an answer, and `for: "plan"`, go together, and with a question that has a plan');
+    const approvable = approvableCalls(plan);
+    const chosen = allow ? (calls ?? approvable) : [];
+    if (!Array.isArray(chosen) || !chosen.every((each) => approvable.includes(each)))
+      throw invalid(`the \`calls\` of an answer must be among those that can be approved: ${approvable.join(", ")}`);
+    return { ...planAnswer(plan, chosen), by, how: HOW, ...(allow ? {} : { why }) };
+  }
+  if (!allow) return { ...{ decision: "denied", by, how: HOW }, why };
   if (scope === "call") return { decision: "once", by, how: HOW };
-  if (scope !== "run") throw invalid('the `for` of an answer must be "call" or "run"');
+  if (scope !== "run") throw invalid('the `for` of an answer must be "call", "run" or "plan"');
   return { decision: "run", by, how: HOW, ...(atMost === undefined ? {} : { atMost }) };
 }
 

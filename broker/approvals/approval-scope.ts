@@ -6,7 +6,7 @@ export const DEFAULT_AT_MOST = 20;
 export const MAX_AT_MOST = 1_000_000;
 
 /** The calls that an answer approves. */
-export type ApprovalScope = Pick<ApprovalAnswer, "decision" | "except" | "atMost">;
+export type ApprovalScope = Pick<ApprovalAnswer, "decision" | "except" | "atMost" | "calls">;
 
 /** A person's choice, as entered. */
 interface ChosenScope {

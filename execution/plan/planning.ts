@@ -1,0 +1,42 @@
+import type { ApprovalRequest } from "../../broker/approvals/approvals.ts";
+import type { Plan } from "../../broker/approvals/plan.ts";
+import type { Moment, Stoppable } from "../suspension/suspension.ts";
+import { unrehearsed } from "./rehearsal.ts";
+
+/** How many plans are made for one run. After that, its calls are asked about one by one. */
+const MAX_PLANS = 20;
+
+/** Rehearses the program of a run from one of its moments. */
+export type Rehearse = (moment: Moment, asked: ApprovalRequest) => Promise<Plan>;
+
+/** Makes the plans of one run, when its program reaches calls that a person has to approve. */
+export class Planning {
+  #running: Stoppable | undefined;
+  #rehearse: Rehearse | undefined;
+  #plans = 0;
+
+  /** The program has begun. */
+  begin(running: Stoppable): void {
+    this.#running = running;
+  }
+
+  /** @param rehearse rehearses the program, which is prepared. */
+  rehearseWith(rehearse: Rehearse): void {
+    this.#rehearse = rehearse;
+  }
+
+  /** What the program will change from a call on. The program starts no further call meanwhile. */
+  async plan(asked: ApprovalRequest): Promise<Plan | undefined> {
+    const [running, rehearse] = [this.#running, this.#rehearse];
+    if (running === undefined || rehearse === undefined || this.#plans >= MAX_PLANS) return undefined;
+    this.#plans++;
+    const moment = await running.stop();
+    try {
+      return moment === undefined
+        ? unrehearsed(asked, "the run has read too much for a rehearsal")
+        : await rehearse(moment, asked);
+    } finally {
+      running.goOn();
+    }
+  }
+}
