@@ -184,7 +184,7 @@ export interface PlannedCall {
 /** The answer to a question. */
 export interface ApprovalAnswer {
   readonly allow: boolean;
-  /** `run` allows further calls of the tool in this run too; `plan` the calls of the plan; `call`, the default, this one. */
+  /** `run` allows further calls of the tool in this run too; `plan` the calls of the plan, or this one if the question has none; `call`, the default, this one. */
   readonly for?: "call" | "run" | "plan";
   /** With `for: "plan"`: the numbers of the calls that are allowed; all by default. The others are denied. */
   readonly calls?: readonly number[];

@@ -349,7 +349,11 @@ export class OpenPtc implements Ptc {
   ): Promise<void> {
     const { principal } = this.#contextOf(options);
     const isFirst = await plainly(async () =>
-      (await this.#open.host.pendingApprovals()).answer(principal, pending, readAnswer(answer, pending.request.plan)),
+      (await this.#open.host.pendingApprovals()).answer(
+        principal,
+        pending,
+        readAnswer(answer, pending.request.plan),
+      ),
     );
     if (!isFirst) throw new PtcError("answered", "this question was answered before, or has expired");
   }

@@ -96,12 +96,17 @@ export function readAnswer(answer: ApprovalAnswer | "later", plan: Plan | undefi
   const { allow, for: scope = "call", calls, atMost, by = "approve", reason } = answer;
   const why = reason === undefined ? "was declined" : `was declined: ${reason}`;
   if (scope === "plan" || calls !== undefined) {
-    if (scope !== "plan" || plan === undefined)
-      throw invalid('`calls` of an answer, and `for: "plan"`, go together, and with a question that has a plan');
+    if (scope !== "plan") throw invalid('`calls` of an answer goes with `for: "plan"`');
+    if (plan === undefined && calls !== undefined)
+      throw invalid("`calls` of an answer goes with a question that has a plan");
+    if (plan === undefined)
+      return allow ? { decision: "once", by, how: HOW } : { decision: "denied", by, how: HOW, why };
     const approvable = approvableCalls(plan);
     const chosen = allow ? (calls ?? approvable) : [];
     if (!Array.isArray(chosen) || !chosen.every((each) => approvable.includes(each)))
-      throw invalid(`the \`calls\` of an answer must be among those that can be approved: ${approvable.join(", ")}`);
+      throw invalid(
+        `the \`calls\` of an answer must be among those that can be approved: ${approvable.join(", ")}`,
+      );
     return { ...planAnswer(plan, chosen), by, how: HOW, ...(allow ? {} : { why }) };
   }
   if (!allow) return { ...{ decision: "denied", by, how: HOW }, why };

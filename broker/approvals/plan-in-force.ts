@@ -41,7 +41,7 @@ export interface KeptPlan {
 
 /**
  * A plan that somebody has answered. Each call of the program is held against it: the same tool with the same definition, equal
- * arguments, for the same reason, and not before the calls that the program awaits. Values that were open have to be those of the
+ * arguments, for the same reason, and not before the calls that the plan has before it. Values that were open have to be those of the
  * real answers. Each planned call counts once.
  */
 export class PlanInForce {
@@ -103,7 +103,7 @@ export class PlanInForce {
   }
 
   #whyNot(planned: PlannedCall, call: CallToMatch): string | undefined {
-    if (this.#ended.size < planned.after) return "a call that the plan has before it has not ended";
+    if (this.#used.size < planned.after) return "a call that the plan has before it has not been made";
     if (call.asks && !planned.asks) return "the plan has it as a call that needs no approval";
     if (call.asks && planned.rule !== call.rule) return "another rule asks about it than in the plan";
     for (const { path, parts } of planned.open) {

@@ -103,7 +103,13 @@ export function readChosen(text: string, plan: Plan): number[] | undefined {
 }
 
 /** Whether an answer approves any call: the one that was asked about, or another one of its plan. */
-export function approvesAny({ decision, calls = [] }: { decision: string; calls?: readonly number[] }): boolean {
+export function approvesAny({
+  decision,
+  calls = [],
+}: {
+  decision: string;
+  calls?: readonly number[];
+}): boolean {
   return decision === "once" || decision === "run" || calls.length > 0;
 }
 

@@ -285,7 +285,8 @@ function chooseScope({
     if (atMost !== undefined) throw new UsageError("--at-most goes with --all-calls or --like");
     return ({ request: { plan } }) => {
       if (!isPlanQuestion(plan)) {
-        if (numbers !== undefined) throw new UsageError("--calls: this question has no plan of several calls");
+        if (numbers !== undefined)
+          throw new UsageError("--calls: this question has no plan of several calls");
         return { decision: "once" };
       }
       const chosen = readChosen(numbers ?? "all", plan);

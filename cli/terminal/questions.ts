@@ -59,7 +59,8 @@ export async function askOnTerminal(
       return DENIED;
     }
     if (signal.aborted) return DENIED;
-    const notPlanned = differs === undefined ? "" : `It is not what was approved: ${unmistakableLine(differs)}\n`;
+    const notPlanned =
+      differs === undefined ? "" : `It is not what was approved: ${unmistakableLine(differs)}\n`;
     if (isPlanQuestion(plan)) {
       console.draw(`\nptc asks: ${asker}\n${notPlanned}`);
       console.draw(console.quote(summarizePlan(plan)));

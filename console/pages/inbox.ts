@@ -11,19 +11,25 @@ import {
   parseScope,
 } from "../../broker/approvals/approval-scope.ts";
 import { renderApprovalArguments, renderClaims, WHOLE } from "../../broker/approvals/approval-text.ts";
-import { approvableCalls, approvesAny, isApprovable, type Plan, planAnswer } from "../../broker/approvals/plan.ts";
-import {
-  describePlanned,
-  isPlanQuestion,
-  renderPlanNotes,
-  summarizePlan,
-} from "../../broker/approvals/plan-text.ts";
 import {
   countsProven,
   NOT_PROVEN,
   type Proof,
   type RequiredProof,
 } from "../../broker/approvals/approvals.ts";
+import {
+  approvableCalls,
+  approvesAny,
+  isApprovable,
+  type Plan,
+  planAnswer,
+} from "../../broker/approvals/plan.ts";
+import {
+  describePlanned,
+  isPlanQuestion,
+  renderPlanNotes,
+  summarizePlan,
+} from "../../broker/approvals/plan-text.ts";
 import { diffLines } from "../../configuration/diff-lines.ts";
 import type { ListedQuestion, PendingApproval } from "../../execution/pending/pending-approvals.ts";
 import { PasskeyError } from "../../logins/passkeys.ts";

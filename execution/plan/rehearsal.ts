@@ -43,7 +43,7 @@ import { StandIns } from "./stand-ins.ts";
 const MAX_REHEARSAL_MS = 10_000;
 const MAX_CALLS = 500;
 /** How long a stand-in waits, so that calls that a program makes at once are all there before the first has its answer. */
-const STAND_IN_MS = 3;
+const STAND_IN_MS = 10;
 
 /** Opens what answers the calls of a rehearsal that goes on from a moment of the run. */
 export type OpenRehearsal = (

@@ -12,7 +12,12 @@ import { renderAskedArguments, renderClaims, renderOrigins } from "../../broker/
 import { type ApprovalAnswer, type ApprovalRequest, LATER } from "../../broker/approvals/approvals.ts";
 import { MAX_PATTERN_CHARS } from "../../broker/approvals/argument-pattern.ts";
 import { type Plan, planAnswer, readChosen } from "../../broker/approvals/plan.ts";
-import { isPlanQuestion, renderPlan, renderPlanNotes, summarizePlan } from "../../broker/approvals/plan-text.ts";
+import {
+  isPlanQuestion,
+  renderPlan,
+  renderPlanNotes,
+  summarizePlan,
+} from "../../broker/approvals/plan-text.ts";
 import type {
   ElicitationAnswer,
   ElicitationRequest,
