@@ -224,7 +224,7 @@ function open(scope: RunScope, body: RunBody<unknown>, facts: RunFacts, faulted:
     earlier: earlier?.approvals,
     answered: resumed?.answered,
     suspend: suspension && ((question, ticket) => suspension.request(question, ticket)),
-    plan: planning && ((question) => planning.plan(question)),
+    plan: planning && ((question, giveUp) => planning.plan(question, giveUp)),
   });
   const { report } = scope.surroundings ?? {};
   const observers = [recording, report, redactObserver(scope, redactor)].filter((each) => each !== undefined);

@@ -183,8 +183,8 @@ export interface RunApprovalsOptions {
    * If absent, no run is suspended.
    */
   suspend?: ((request: ApprovalRequest, ticket: string | undefined) => Promise<ApprovalAnswer>) | undefined;
-  /** Finds out what the program will change from this call on. If absent, each call is asked about. Never rejects. */
-  plan?: ((request: ApprovalRequest) => Promise<Plan | undefined>) | undefined;
+  /** Finds out what the program will change from this call on. If absent, each call is asked about. `giveUp` aborts when a server asks something. */
+  plan?: ((request: ApprovalRequest, giveUp: AbortSignal) => Promise<Plan | undefined>) | undefined;
 }
 
 /** Identifies the question that an answer counts for. */
@@ -220,6 +220,9 @@ export class RunApprovals {
   #turn: Promise<unknown> = Promise.resolve();
   #waiting = 0;
   #suspending = new AbortController();
+  #planning = new AbortController();
+  /** How many questions of servers wait or are open. */
+  #eliciting = 0;
 
   /** @param events receives each answer. */
   constructor(runId: string, approver: Approver, events: RunEvents = {}, options: RunApprovalsOptions = {}) {
@@ -291,11 +294,18 @@ export class RunApprovals {
   /** Puts a question of a server to a person. Waits for earlier questions first, but not for a suspension. */
   async elicit(asked: ServerElicitation, signal: AbortSignal): Promise<ElicitationAnswer> {
     const suspending = this.#suspending.signal;
+    // A plan waits for calls under way, and the call of this question waits for the plan.
+    this.#planning.abort();
+    this.#eliciting++;
     const answer = this.#turn.then(async () => {
       if (signal.aborted || suspending.aborted) return NOT_ASKED;
       return this.#approver.elicit({ ...asked, runId: this.#runId }, signal);
     });
-    this.#turn = answer.catch(() => {});
+    this.#turn = answer
+      .catch(() => {})
+      .finally(() => {
+        if (--this.#eliciting === 0) this.#planning = new AbortController();
+      });
     if (suspending.aborted) return NOT_ASKED;
     const given = new Promise<ElicitationAnswer>((resolve) => {
       suspending.addEventListener("abort", () => resolve(NOT_ASKED), { once: true });
@@ -358,7 +368,7 @@ export class RunApprovals {
     // The answer for which the run was suspended is to the question with the plan that was shown.
     if (answered !== undefined && answered === questionDigest(again)) return again;
     if (this.#options.plan === undefined || this.#approver.asksNobody(asked.tool)) return asked;
-    const plan = await this.#options.plan(asked);
+    const plan = await this.#options.plan(asked, this.#planning.signal);
     return plan === undefined ? asked : { ...asked, plan };
   }
 

@@ -115,7 +115,17 @@ export function approvesAny({
 
 /** A plan whose arguments a person may see. */
 export function withArguments(plan: Plan, shown: (args: unknown) => unknown): Plan {
-  return { ...plan, calls: plan.calls.map((call) => ({ ...call, arguments: shown(call.arguments) })) };
+  const open = (values: PlannedCall["open"]) =>
+    values.map(({ path, parts }) => ({
+      path,
+      parts: parts.map((part) => (typeof part === "string" ? String(shown(part)) : part)),
+    }));
+  return {
+    ...plan,
+    calls: plan.calls.map((call) => ({
+      ...{ ...call, arguments: shown(call.arguments), open: open(call.open) },
+    })),
+  };
 }
 
 /** The value at a place; `undefined` where there is none. */

@@ -1,8 +1,11 @@
+import { untilAborted } from "../../base/waiting.ts";
 import type { ApprovalRequest } from "../../broker/approvals/approvals.ts";
 import type { Plan } from "../../broker/approvals/plan.ts";
 import type { Moment, Stoppable } from "../suspension/suspension.ts";
 import { unrehearsed } from "./rehearsal.ts";
 
+/** How long a plan waits for other calls of the program. */
+const MAX_STOP_MS = 10_000;
 /** How many plans are made for one run. After that, its calls are asked about one by one. */
 const MAX_PLANS = 20;
 
@@ -25,13 +28,19 @@ export class Planning {
     this.#rehearse = rehearse;
   }
 
-  /** What the program will change from a call on. The program starts no further call meanwhile. */
-  async plan(asked: ApprovalRequest): Promise<Plan | undefined> {
+  /** What the program will change from a call on. The program starts no further call meanwhile. @param giveUp makes it end soon. */
+  async plan(asked: ApprovalRequest, giveUp: AbortSignal): Promise<Plan | undefined> {
     const [running, rehearse] = [this.#running, this.#rehearse];
     if (running === undefined || rehearse === undefined || this.#plans >= MAX_PLANS) return undefined;
     this.#plans++;
-    const moment = await running.stop();
+    const patience = AbortSignal.any([giveUp, AbortSignal.timeout(MAX_STOP_MS)]);
     try {
+      const stopped = await untilAborted(
+        running.stop().then((moment) => ({ moment })),
+        patience,
+      );
+      if (stopped === undefined) return unrehearsed(asked, "other calls of the program were under way");
+      const { moment } = stopped;
       return moment === undefined
         ? unrehearsed(asked, "the run has read too much for a rehearsal")
         : await rehearse(moment, asked);

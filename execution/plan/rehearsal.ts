@@ -89,8 +89,11 @@ export async function rehearse(parts: RehearsalParts, moment: Moment, asked: App
   const second = new SecondRehearsal(first, moment);
   try {
     const rehearsed = first.run(ends).finally(() => first.end());
-    await Promise.all([rehearsed, second.run(parts, ends)]);
+    const both = await Promise.allSettled([rehearsed, second.run(parts, ends)]);
+    const failed = both.find((each) => each.status === "rejected");
+    if (failed !== undefined) throw failed.reason;
   } catch (error) {
+    if (ends.aborted) return unrehearsed(asked, "the rehearsal took too long");
     if (!(error instanceof SandboxError)) throw error;
     return unrehearsed(asked, `it could not be rehearsed (${messageOf(error)})`);
   } finally {

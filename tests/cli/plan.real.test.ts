@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import { envelopeOf, type Project, usePtc } from "./ptc-process.ts";
@@ -15,6 +15,7 @@ let files: string;
 beforeAll(async () => {
   project = newProject();
   files = join(project.directory, "desk");
+  mkdirSync(join(files, "in"), { recursive: true });
   project.write("desk/in/a.txt", "one");
   project.write("desk/in/b.txt", "two");
   project.write("ptc.yaml", {
