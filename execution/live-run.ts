@@ -22,7 +22,7 @@ import type { RunLimits } from "./output/runner-output.ts";
 import { keeperFor, openPending } from "./pending/open-pending.ts";
 import type { AskingProgram } from "./pending/pending-approvals.ts";
 import { shareQuestions, type TellOfQuestion } from "./pending/shared-questions.ts";
-import type { OpenRehearsal } from "./plan/rehearsal.ts";
+import type { OpenRehearsal } from "./planning.ts";
 import { redactRun } from "./redact-run.ts";
 import type { RunScope } from "./run.ts";
 import type { Callable, RunHost } from "./run-host.ts";

@@ -22,7 +22,8 @@ import { limitsOf, openScope } from "./live-run.ts";
 import { fail, type Outcome } from "./outcome.ts";
 import type { ExecutedProgram, ExecutedRun } from "./output/executed-run.ts";
 import { maxResultBytes, RunnerOutput } from "./output/runner-output.ts";
-import { rehearse, unrehearsed } from "./plan/rehearsal.ts";
+import { rehearse } from "./plan/rehearsal.ts";
+import { unrehearsed } from "./planning.ts";
 import { RecordedModules } from "./recorded-modules.ts";
 import {
   type Carried,

@@ -168,6 +168,7 @@ export interface Plan {
   readonly more?: string | undefined;
 }
 
+/** A call that a program will make and that may change something. */
 export interface PlannedCall {
   /** From 1. */
   readonly number: number;

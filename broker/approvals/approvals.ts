@@ -96,7 +96,10 @@ export const NOT_PROVEN: Readonly<Record<Proof["way"], string>> = {
 };
 
 /** Whether something was approved with the required proof. */
-export function isProven({ proof }: Pick<ApprovalAnswer, "proof">, required: RequiredProof): boolean {
+export function isProven(
+  { proof }: { proof?: { readonly way: string } | undefined },
+  required: RequiredProof,
+): boolean {
   return required === "any" || proof?.way === required;
 }
 

@@ -1,6 +1,5 @@
 import { oneLine } from "../../base/visible-text.ts";
 import { digestInTurns } from "../../protocol/canonical-json.ts";
-import type { ApprovalAnswer } from "./approvals.ts";
 import {
   isApprovable,
   isSameJson,
@@ -36,7 +35,8 @@ export interface KeptPlan {
   readonly ended: readonly (readonly [number: number, answer: unknown])[];
   readonly by: string;
   readonly how?: string | undefined;
-  readonly proof?: ApprovalAnswer["proof"];
+  /** How the person proved that they gave the answer, as in `ApprovalAnswer`. */
+  readonly proof?: { readonly way: string } | undefined;
 }
 
 /**

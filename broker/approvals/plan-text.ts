@@ -12,8 +12,6 @@ import {
 
 /** How long the arguments of one call are in a question that interrupts, where there are several calls. */
 const BRIEF = { textChars: 300, entries: 20, depth: 6, chars: 1_200 };
-/** How many calls such a question shows. */
-const MAX_SHOWN = 50;
 const MAX_TOOLS = 6;
 
 /** A plan in one line: how many calls of which tools. */
@@ -54,12 +52,7 @@ function renderPlanned(call: PlannedCall, number: number, isWhole: boolean): str
 
 /** All calls of a plan in lines, for a question that interrupts, and what is not known of what follows. */
 export function renderPlan(plan: Plan): string[] {
-  const shown = plan.calls.slice(0, MAX_SHOWN);
-  const rest = plan.calls.length - shown.length;
-  return [
-    ...shown.flatMap((call, index) => renderPlanned(call, index + 1, false)),
-    ...(rest > 0 ? [`... (${rest} more calls)`] : []),
-  ];
+  return plan.calls.flatMap((call, index) => renderPlanned(call, index + 1, false));
 }
 
 /** One call of a plan in full. */

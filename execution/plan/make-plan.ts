@@ -50,6 +50,8 @@ export interface Rehearsed {
 /** The largest arguments of all calls of a plan together. A plan ends before a call that would exceed it. */
 const MAX_ARGUMENT_CHARS = 512 * 1024;
 const MAX_LEAVES = 2_000;
+/** The most calls of a plan: a question shows all of them. */
+const MAX_PLANNED = 100;
 
 /**
  * Makes the plan of what two rehearsals came to. A value that is the same in both is known. A value that differs is open if it is made
@@ -64,6 +66,10 @@ export function makePlan({ calls, marks, other, more }: Rehearsed): Plan {
     const again = index === 0 ? { arguments: call.arguments } : other?.calls.get(call.seq);
     if (again === undefined) {
       why = "whether further calls are made depends on what the calls before them answer";
+      break;
+    }
+    if (index >= MAX_PLANNED) {
+      why = `a plan has ${MAX_PLANNED} calls at most`;
       break;
     }
     chars += JSON.stringify(call.arguments ?? null).length;
@@ -142,7 +148,7 @@ function partsOf(
 }
 
 /** The places at which two values differ: those of the smallest parts that both have. */
-export function differences(one: unknown, other: unknown): Step[][] {
+function differences(one: unknown, other: unknown): Step[][] {
   const found: Step[][] = [];
   const compare = (a: unknown, b: unknown, path: Step[]) => {
     if (isSameJson(a, b)) return;

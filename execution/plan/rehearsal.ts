@@ -3,8 +3,8 @@ import { messageOf } from "../../base/faults.ts";
 import { writeJson } from "../../base/json.ts";
 import { orAborted } from "../../base/waiting.ts";
 import { type ApprovalRequest, RunApprovals } from "../../broker/approvals/approvals.ts";
-import { type Plan, planOf } from "../../broker/approvals/plan.ts";
-import type { CallDispatcher, CallOutcome, Rehearsal, RehearsedCall } from "../../broker/dispatcher.ts";
+import type { Plan } from "../../broker/approvals/plan.ts";
+import type { CallDispatcher, CallOutcome, RehearsedCall } from "../../broker/dispatcher.ts";
 import { withExactNumbers } from "../../broker/exact-numbers.ts";
 import { changesSomething } from "../../broker/policy/data-flow.ts";
 import type { Tool } from "../../catalog/tool.ts";
@@ -20,6 +20,7 @@ import type { CallObserver } from "../call-log.ts";
 import type { Surroundings } from "../interceptors.ts";
 import type { Outcome } from "../outcome.ts";
 import { maxResultBytes, RunnerOutput } from "../output/runner-output.ts";
+import { type OpenRehearsal, unrehearsed } from "../planning.ts";
 import type { RunScope } from "../run.ts";
 import { runInside } from "../run-inside.ts";
 import { ResumedCalls } from "../suspension/resumed-calls.ts";
@@ -44,12 +45,6 @@ const MAX_REHEARSAL_MS = 10_000;
 const MAX_CALLS = 500;
 /** How long a stand-in waits, so that calls that a program makes at once are all there before the first has its answer. */
 const STAND_IN_MS = 10;
-
-/** Opens what answers the calls of a rehearsal that goes on from a moment of the run. */
-export type OpenRehearsal = (
-  moment: Moment,
-  rehearsal: Rehearsal,
-) => { dispatcher: CallDispatcher; surroundings: Surroundings };
 
 /** The parts with which a program is rehearsed. */
 export interface RehearsalParts {
@@ -110,13 +105,6 @@ export async function rehearse(parts: RehearsalParts, moment: Moment, asked: App
     other: { calls: second.calls, answers: second.answers },
     more: first.more ?? second.more,
   });
-}
-
-/** The plan of the call in question alone. @param why phrased to follow "more may follow:". */
-export function unrehearsed(asked: ApprovalRequest, why: string): Plan {
-  const { tool, definitionDigest, arguments: args, argumentsDigest, claims } = asked;
-  const call = { tool, server: claims?.server ?? "", definitionDigest, arguments: args, argumentsDigest };
-  return planOf([{ ...call, open: [], undecided: [], asks: true, after: 0 }], why);
 }
 
 /** Whether a call of the tool is not made in a rehearsal. */

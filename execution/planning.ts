@@ -1,13 +1,20 @@
-import { untilAborted } from "../../base/waiting.ts";
-import type { ApprovalRequest } from "../../broker/approvals/approvals.ts";
-import type { Plan } from "../../broker/approvals/plan.ts";
-import type { Moment, Stoppable } from "../suspension/suspension.ts";
-import { unrehearsed } from "./rehearsal.ts";
+import { untilAborted } from "../base/waiting.ts";
+import type { ApprovalRequest } from "../broker/approvals/approvals.ts";
+import { type Plan, planOf } from "../broker/approvals/plan.ts";
+import type { CallDispatcher, Rehearsal } from "../broker/dispatcher.ts";
+import type { Surroundings } from "./interceptors.ts";
+import type { Moment, Stoppable } from "./suspension/suspension.ts";
 
 /** How long a plan waits for other calls of the program. */
 const MAX_STOP_MS = 10_000;
 /** How many plans are made for one run. After that, its calls are asked about one by one. */
 const MAX_PLANS = 20;
+
+/** Opens what answers the calls of a rehearsal that goes on from a moment of the run. */
+export type OpenRehearsal = (
+  moment: Moment,
+  rehearsal: Rehearsal,
+) => { dispatcher: CallDispatcher; surroundings: Surroundings };
 
 /** Rehearses the program of a run from one of its moments. */
 export type Rehearse = (moment: Moment, asked: ApprovalRequest) => Promise<Plan>;
@@ -48,4 +55,11 @@ export class Planning {
       running.goOn();
     }
   }
+}
+
+/** The plan of the call in question alone. @param why phrased to follow "more may follow:". */
+export function unrehearsed(asked: ApprovalRequest, why: string): Plan {
+  const { tool, definitionDigest, arguments: args, argumentsDigest, claims } = asked;
+  const call = { tool, server: claims?.server ?? "", definitionDigest, arguments: args, argumentsDigest };
+  return planOf([{ ...call, open: [], undecided: [], asks: true, after: 0 }], why);
 }
