@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { Random } from "../../fuzz/random.ts";
 import { tries } from "../../tries.ts";
-import { CARRIERS, STEPS } from "./laundering/carriers.ts";
+import { CARRIERS, PYTHON_PREAMBLE, STEPS } from "./laundering/carriers.ts";
 import { CONTROLS, makeLaundering, sentBy } from "./laundering/laundry.ts";
 
 describe("a program that carries a value which a stranger chose", () => {
