@@ -200,6 +200,7 @@ class Trial {
   readonly #known: readonly string[];
   readonly #learned = new Map<string, LearnedTool>();
   readonly #mixed: readonly Shape[] | undefined;
+  readonly #isOfMaking: boolean;
   readonly #seqsOf = new Map<string, number[]>();
 
   constructor(
@@ -212,6 +213,7 @@ class Trial {
     this.#calls = calls;
     this.#parts = parts;
     this.#labels = labels;
+    this.#isOfMaking = wanted.has(CALL_MADE);
     const asked = [...wanted.values()]
       .flatMap((value) => value.split("\n"))
       .map((value) => value.replaceAll(/^"|"$/g, ""));
@@ -271,6 +273,7 @@ class Trial {
     const other = new OtherData({
       ...{ seed, isWild, words: this.#words, known: this.#known },
       mixed: isWild ? this.#mixed : undefined,
+      isOfAbsence: isWild && this.#isOfMaking,
       minItems: Math.max(targetIndex + 1, 2),
     });
     const indexes = new Map<string, number>();
@@ -305,7 +308,9 @@ class Trial {
     if (!isOther || learned === undefined) return outcome;
     const parts = this.#parts.flow.partsOfCall(seq);
     return parts === undefined || !outcome.ok
-      ? otherOutcome(learned, other)
+      ? this.#isOfMaking && other.oneOf([true, false])
+        ? otherwise(outcome, learned, other)
+        : otherOutcome(learned, other)
       : { ...outcome, data: this.#otherParts(outcome.data, parts, other), raw: other.of(learned.raw) };
   }
 
@@ -368,6 +373,13 @@ function otherOutcome({ data, raw, outcomes }: LearnedTool, other: OtherData): C
     ...("data" in outcome ? { data: other.of(data) } : {}),
     ...("raw" in outcome ? { raw: other.of(raw) } : {}),
   };
+}
+
+/** What a call comes to that has always failed: something. A call that has succeeded comes to other data. */
+function otherwise(outcome: CallOutcome, learned: LearnedTool, other: OtherData): CallOutcome {
+  if (learned.outcomes.some(({ ok }) => ok)) return otherOutcome(learned, other);
+  const { decision, bytes } = outcome;
+  return { ok: true, data: other.something(), raw: { content: [] }, decision, bytes };
 }
 
 /** Whether chance may bring a value about. */

@@ -23,6 +23,8 @@ export interface OtherDataOptions {
   readonly minItems: number;
   /** Whether members that a program may ask for are missing, and others are there, by chance. */
   readonly isWild: boolean;
+  /** Whether something is by chance in lists that were empty, because that may be why a call is made. */
+  readonly isOfAbsence?: boolean;
   /** The shapes of all members that the program names, if which of them are there, and their types, are drawn by chance as well. */
   readonly mixed?: readonly Shape[] | undefined;
 }
@@ -278,13 +280,24 @@ export class OtherData {
     return this.#chance.pick(items);
   }
 
+  /** What may be where nothing was: a text, or an object with some of the names that the program asks for. */
+  something(): unknown {
+    const chance = this.#chance;
+    if (chance.is(0.5)) return this.#words(1, 3);
+    const names = chance.shuffled([...this.#options.words.asked]).slice(0, MAX_NAMES_ADDED);
+    return Object.fromEntries(names.map((name) => [name, this.#word()]));
+  }
+
   /** Another text of the words of a message. */
   message(): string {
     return this.#prose(1);
   }
 
   #list(items: Shape, name: string, depth: number): unknown[] {
-    if (items.count === 0) return [];
+    const { isOfAbsence = false } = this.#options;
+    const chance = this.#chance;
+    if (items.count === 0)
+      return isOfAbsence && chance.is(0.5) ? chance.list(chance.between(1, 3), () => this.something()) : [];
     const { minItems } = this.#options;
     const least = depth === 0 ? minItems + 1 : Math.min(minItems, 2) + 1;
     const length =
