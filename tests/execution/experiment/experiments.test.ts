@@ -128,7 +128,12 @@ describe("an experiment about whether a call is made", () => {
   });
 
   it("takes a call that is made because another failed for one that depends on it", async () => {
-    const failed = { ok: false, error: { kind: "tool", message: "not found" }, decision: "allowed", bytes: 1 };
+    const failed = {
+      ok: false,
+      error: { kind: "tool", message: "not found" },
+      decision: "allowed",
+      bytes: 1,
+    };
     const program: ProgramFunction = async ({ call }) => {
       const reply = await call(READ, {});
       if (!reply.ok) await call(SEND, {});
