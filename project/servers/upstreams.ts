@@ -51,6 +51,8 @@ export interface UpstreamsOptions extends PoolOptions {
   callers?: Callers | undefined;
   /** Starts the sandboxes of servers; by default the engine of `../sandboxes/engine.ts`. */
   engine?: OpenEngine | undefined;
+  /** Whether the packages of servers in sandboxes are found anew and written into their lock. */
+  resolvesPackages?: boolean | undefined;
 }
 
 /**
@@ -61,7 +63,7 @@ export interface UpstreamsOptions extends PoolOptions {
  */
 export function composeUpstreams(
   project: Project,
-  { credentials: source, onRead, callers, engine, ...options }: UpstreamsOptions = {},
+  { credentials: source, onRead, callers, engine, resolvesPackages, ...options }: UpstreamsOptions = {},
 ): ReconfigurablePool {
   const { configuration, redactor, env, keyring, onWarning } = project;
   const { groups } = project.own.state;
@@ -83,7 +85,7 @@ export function composeUpstreams(
   };
   const sourcesOf = (current: Configuration) => {
     const { directory, servers, secrets, credentials: configured } = current;
-    const sandboxes = new ServerSandboxes(current, project, engine);
+    const sandboxes = new ServerSandboxes(current, project, { engine, resolvesPackages });
     const privateFolder = join(directory, PRIVATE_FOLDER_NAME);
     return servers.map(
       (server): UpstreamSource => ({
@@ -149,8 +151,12 @@ export function composeUpstreams(
  * @param principal uses the servers.
  * @throws StateDirectoryError when the folder for this process's files cannot be made.
  */
-export function openServers(project: Project, principal: string): ConfiguredServers {
-  const { pool } = composeUpstreams(project);
+export function openServers(
+  project: Project,
+  principal: string,
+  options: Pick<UpstreamsOptions, "resolvesPackages"> = {},
+): ConfiguredServers {
+  const { pool } = composeUpstreams(project, options);
   return { get: (name) => pool.get(principal, name) };
 }
 
@@ -223,7 +229,7 @@ async function openMcpServer({
     clientVersion: version,
     connectTimeoutMs: server.connectTimeoutMs,
     roots: sandboxes.rootsOf(server),
-    launch: await sandboxes.launcherFor(server, principal),
+    launch: await sandboxes.launcherFor(server, principal, credentials.values, signal),
     authorization: credentials.authorization,
     secrets,
     signal,

@@ -4,7 +4,7 @@ import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
 import { isObject, parseForeignJson } from "../../base/json.ts";
-import { type PackageCommand, packageName } from "./package-command.ts";
+import { packageName } from "./package-command.ts";
 import { PackageError } from "./package-error.ts";
 import type { NpmTree } from "./package-lock.ts";
 import type { Install, InstallStep } from "./run-installer.ts";
@@ -86,7 +86,9 @@ function knownProgram(name: string, folder: string): string {
   const [only] = names;
   if (only !== undefined && new Set(Object.values(bin)).size === 1) return only;
   if (names.includes(short)) return short;
-  throw new PackageError(`${name} has more than one program (${names.join(", ")}); name one: -p ${name} NAME`);
+  throw new PackageError(
+    `${name} has more than one program (${names.join(", ")}); name one: -p ${name} NAME`,
+  );
 }
 
 /** npm finds its settings for a project beside its package.json. Afterwards nothing of them is left in the folder. */

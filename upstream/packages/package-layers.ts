@@ -30,7 +30,7 @@ import { digestOf } from "../../protocol/canonical-json.ts";
 import { hideFromGit, PRIVATE_FOLDER_NAME } from "../../system/private-folder.ts";
 import type { GroupObserver } from "../run-command.ts";
 import { npmPackages } from "./npm-packages.ts";
-import type { PackageCommand } from "./package-command.ts";
+import type { PackageCommand, PackageKind } from "./package-command.ts";
 import { PackageError } from "./package-error.ts";
 import { type LockedPackages, PACKAGE_LOCK, readPackageLock, writePackageLock } from "./package-lock.ts";
 import { pythonPackages } from "./python-packages.ts";
@@ -41,7 +41,7 @@ const INSTALLING = "installing-";
 /** An installation of this age belongs to a ptc that was killed. */
 const ABANDONED_AFTER_MS = 60 * 60 * 1000;
 /** A layer that no lock names is removed when it was unused for this long: another ptc may still run servers from it. */
-const UNUSED_AFTER_MS = 7 * 24 * 60 * 60 * 1000;
+const UNUSED_AFTER_MS = 30 * 24 * 60 * 60 * 1000;
 
 /** Packages of a server, ready to be mounted. */
 export interface PackageLayer {
@@ -117,7 +117,7 @@ export class PackageLayers {
     const now = new Date();
     await utimes(layer, now, now).catch(() => {});
     const folder = join(layer, "files");
-    return { folder, start: (inside) => installerOf(locked).start(command, folder, inside) };
+    return { folder, start: (inside) => installerFor(locked.kind).start(command, folder, inside) };
   }
 
   #locked(server: string, { kind, packages }: PackageCommand): LockedPackages {
@@ -139,9 +139,7 @@ export class PackageLayers {
   ): Promise<LockedPackages> {
     const { directory, servers } = this.#options;
     const { kind, packages } = command;
-    const tree = await this.#within(env, signal, (step) =>
-      (kind === "npm" ? npmPackages : pythonPackages).resolve(command, step),
-    );
+    const tree = await this.#within(env, signal, (step) => installerFor(kind).resolve(command, step));
     const locked = { kind, packages, tree } as LockedPackages;
     const all = readPackageLock(directory);
     for (const name of all.keys()) if (!servers.has(name)) all.delete(name);
@@ -156,7 +154,7 @@ export class PackageLayers {
     signal: AbortSignal,
   ): Promise<void> {
     await this.#within(env, signal, async (step) => {
-      await installerOf(locked).install(locked.tree, step);
+      await installerFor(locked.kind).install(locked.tree, step);
       const made = `${step.folder}.layer`;
       await mkdir(made, { mode: 0o755 });
       try {
@@ -184,7 +182,8 @@ export class PackageLayers {
     const base = this.#base();
     const folder = join(base, `${INSTALLING}${randomBytes(6).toString("hex")}`);
     try {
-      const isNew = (await mkdir(join(directory, PRIVATE_FOLDER_NAME), { recursive: true, mode: 0o700 })) !== undefined;
+      const isNew =
+        (await mkdir(join(directory, PRIVATE_FOLDER_NAME), { recursive: true, mode: 0o700 })) !== undefined;
       hideFromGit(join(directory, PRIVATE_FOLDER_NAME), isNew);
       await mkdir(folder, { recursive: true });
       return await work(new InstallStep({ folder, directory, arch, python, env, signal, observer }));
@@ -201,9 +200,11 @@ export class PackageLayers {
   }
 }
 
-function installerOf(locked: LockedPackages): Install<LockedPackages["tree"]> {
-  // The kind of the tree is that of the lock, which types cannot say.
-  return (locked.kind === "npm" ? npmPackages : pythonPackages) as Install<LockedPackages["tree"]>;
+type Tree = LockedPackages["tree"];
+
+function installerFor(kind: PackageKind): Install<Tree> {
+  // The tree is of the same kind, which types cannot say.
+  return (kind === "npm" ? npmPackages : pythonPackages) as Install<Tree>;
 }
 
 /** @throws PackageError for a layer that was edited. */

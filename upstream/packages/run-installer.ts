@@ -59,12 +59,7 @@ export class InstallStep {
 
   constructor(options: StepOptions) {
     this.#options = options;
-    ({
-      folder: this.folder,
-      directory: this.directory,
-      arch: this.arch,
-      python: this.python,
-    } = options);
+    ({ folder: this.folder, directory: this.directory, arch: this.arch, python: this.python } = options);
   }
 
   run(program: string, args: readonly string[]): Promise<void> {
