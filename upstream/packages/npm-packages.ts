@@ -1,7 +1,7 @@
 /** Resolves and installs packages with npm, without running a line of theirs: install scripts are off. */
 
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { readFileSync, realpathSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join, relative, sep } from "node:path";
 import * as z from "zod/mini";
 import { isObject, parseForeignJson } from "../../base/json.ts";
 import { packageName } from "./package-command.ts";
@@ -10,6 +10,10 @@ import type { NpmTree } from "./package-lock.ts";
 import type { Install, InstallStep } from "./run-installer.ts";
 
 const LIMITS = { maxBytes: 32 * 1024 * 1024, maxDepth: 32 };
+const BIN = "node_modules/.bin";
+/** Node.js in the image. */
+const NODE = "/usr/local/bin/node";
+const MAX_FIRST_LINE_BYTES = 256;
 const QUIET = ["--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error"];
 
 /** What fits the sandbox and not this machine, which may be another system. */
@@ -47,12 +51,29 @@ export const npmPackages: Install<NpmTree> = {
   start(command, folder, inside) {
     const [first = ""] = command.packages;
     const program = command.program ?? knownProgram(packageName(command, first), folder);
-    const bin = "node_modules/.bin";
-    if (!/^[\w.@+-]+$/.test(program) || !isFile(join(folder, bin, program)))
+    const file = programFile(folder, program);
+    if (file === undefined)
       throw new PackageError(`${command.packages.join(", ")} has no program ${program}`);
-    return { command: `${inside}/${bin}/${program}`, args: [], env: { PATH: `${inside}/${bin}` } };
+    const path = `${inside}/${relative(realpathSync(folder), file)}`;
+    // The image has no `env`, which finds Node.js for such a file elsewhere.
+    const isScript = /^#!.*\bnode\b/.test(readFileSync(file).subarray(0, MAX_FIRST_LINE_BYTES).toString());
+    return {
+      ...(isScript ? { command: NODE, args: [path] } : { command: path, args: [] }),
+      env: { PATH: `${inside}/${BIN}` },
+    };
   },
 };
+
+/** Where the file of an installed program really is; undefined if there is none in the folder. */
+function programFile(folder: string, program: string): string | undefined {
+  try {
+    const file = realpathSync(join(folder, BIN, program));
+    const isWithin = file.startsWith(join(realpathSync(folder), "node_modules") + sep);
+    return isWithin && statSync(file).isFile() && /^[\w.@+-]+$/.test(program) ? file : undefined;
+  } catch {
+    return undefined;
+  }
+}
 
 /** Every package comes from a registry with a digest. Others, such as those of a git repository, would run scripts or can change. */
 function refuseUnpinned(tree: NpmTree): void {
@@ -103,14 +124,5 @@ async function withProjectSettings({ folder, directory }: InstallStep, work: () 
     await work();
   } finally {
     rmSync(copy, { force: true });
-  }
-}
-
-function isFile(path: string): boolean {
-  try {
-    readFileSync(path);
-    return true;
-  } catch {
-    return false;
   }
 }
