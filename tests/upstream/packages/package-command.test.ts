@@ -5,7 +5,11 @@ test.each<[string, string[], object]>([
   ["npx", ["-y", "@scope/server@1.2.3", "/data"], { packages: ["@scope/server@1.2.3"], args: ["/data"] }],
   ["npx", ["--yes", "server@^1.2", "-y"], { packages: ["server@^1.2"], args: ["-y"] }],
   ["/usr/bin/npx", ["server"], { packages: ["server"] }],
-  ["npx", ["-p", "a@1", "--package=b", "run-it", "x"], { packages: ["a@1", "b"], program: "run-it", args: ["x"] }],
+  [
+    "npx",
+    ["-p", "a@1", "--package=b", "run-it", "x"],
+    { packages: ["a@1", "b"], program: "run-it", args: ["x"] },
+  ],
   ["npx", ["-y", "--", "server", "--flag"], { packages: ["server"], args: ["--flag"] }],
   ["npm", ["exec", "--yes", "--", "server", "x"], { packages: ["server"], args: ["x"] }],
   ["pnpm", ["dlx", "server"], { packages: ["server"] }],

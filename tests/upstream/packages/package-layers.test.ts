@@ -1,4 +1,13 @@
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
@@ -71,7 +80,9 @@ test("packages are resolved into the lock and installed without their scripts, a
     env: { PATH: "/srv/packages/node_modules/.bin" },
   });
   expect(calls()).toEqual([
-    expect.stringMatching(/^install --package-lock-only .*--ignore-scripts .*-- a-server@1 registry=http:\/\/localhost:1 rc=true$/),
+    expect.stringMatching(
+      /^install --package-lock-only .*--ignore-scripts .*-- a-server@1 registry=http:\/\/localhost:1 rc=true$/,
+    ),
     expect.stringMatching(/^ci .*--ignore-scripts .*registry=http:\/\/localhost:1 rc=true$/),
   ]);
   expect(existsSync(join(layer.folder, ".npmrc"))).toBe(false);
@@ -137,8 +148,14 @@ test.each([
 });
 
 test.each([
-  ["npm error code EINTEGRITY\nnpm error sha512-AAAA integrity checksum failed when using sha512", /a package is not the one that ptc\.packages\.json names.*run `ptc generate`$/],
-  ["npm error code E404\nnpm error 404 Not Found - a-server@1", /^its packages cannot be fetched: npm error 404 Not Found/],
+  [
+    "npm error code EINTEGRITY\nnpm error sha512-AAAA integrity checksum failed when using sha512",
+    /a package is not the one that ptc\.packages\.json names.*run `ptc generate`$/,
+  ],
+  [
+    "npm error code E404\nnpm error 404 Not Found - a-server@1",
+    /^its packages cannot be fetched: npm error 404 Not Found/,
+  ],
 ])("a failure of npm is one line: %s", async (fails, message) => {
   const { open, directory } = setUp({ fails });
   await expect(open(true)()).rejects.toThrow(message);
