@@ -54,8 +54,13 @@ const SCRATCH_MB = 64;
 export interface ServerSandboxesOptions {
   /** Opens the engine; by default that of `./engine.ts`. */
   engine?: OpenEngine | undefined;
-  /** Whether the packages of servers are found anew and written into the lock. By default servers start from those that the lock has. */
-  resolvesPackages?: boolean | undefined;
+  /**
+   * Whether the packages of servers are found anew and written into the lock; `missing`: only those that it does not have. By default
+   * servers start from those that the lock has.
+   */
+  resolvesPackages?: boolean | "missing" | undefined;
+  /** Receives the connections of servers, and the hosts that they may not reach, as the audit log has them. */
+  onConnection?: ((connection: AuditedConnection) => void) | undefined;
 }
 
 /** The sandboxes of the servers of one configuration of a project. Contacts no engine before the first of them is started. */
@@ -64,19 +69,21 @@ export class ServerSandboxes {
   readonly #project: Project;
   readonly #open: OpenEngine | undefined;
   #engine: SandboxEngine | undefined;
-  readonly #resolvesPackages: boolean;
+  readonly #resolvesPackages: boolean | "missing";
+  readonly #onConnection: ServerSandboxesOptions["onConnection"];
   #layers: PackageLayers | undefined;
   #hasWarned = false;
 
   constructor(
     configuration: Configuration,
     project: Project,
-    { engine, resolvesPackages = false }: ServerSandboxesOptions = {},
+    { engine, resolvesPackages = false, onConnection }: ServerSandboxesOptions = {},
   ) {
     this.#configuration = configuration;
     this.#project = project;
     this.#open = engine;
     this.#resolvesPackages = resolvesPackages;
+    this.#onConnection = onConnection;
   }
 
   has(server: ServerConfiguration): boolean {
@@ -223,8 +230,11 @@ export class ServerSandboxes {
         walls: known.openKnownWalls(env),
         uses: images.openImageUses(env),
       });
-      const note = (connection: Omit<AuditedConnection, "server" | "principal">) =>
-        this.#project.auditConnection({ server: server.name, principal, ...connection });
+      const note = (connection: Omit<AuditedConnection, "server" | "principal">) => {
+        const audited = { server: server.name, principal, ...connection };
+        this.#project.auditConnection(audited);
+        this.#onConnection?.(audited);
+      };
       const egress = new Egress({
         allowed: sandbox.network,
         onConnection: ({ problem, ...connection }) =>

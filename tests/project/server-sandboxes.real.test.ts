@@ -279,7 +279,7 @@ describe.each(ENGINES)("a server in a sandbox of %s", (engine) => {
         const { pool } = composeUpstreams(project, { resolvesPackages });
         const { tools } = await (pool.get("local", "s") as Upstream).list();
         await project.close();
-        return tools.map(({ name }) => name);
+        return tools.map((tool) => (tool as { name: string }).name);
       };
       expect(await list(true)).toContain(tool);
       const nowhere = "http://127.0.0.1:9/";

@@ -57,10 +57,10 @@ export interface LayerOptions {
   /** The names of the servers that ptc.yaml has. The lock keeps no others when it is written. */
   servers: ReadonlySet<string>;
   /**
-   * Whether the newest packages that fit are found and written into the lock, each server once. Otherwise servers start from what the lock
-   * has, and from nothing else.
+   * Whether the newest packages that fit are found and written into the lock, for each server once; `missing`: where the lock does not have
+   * those of the server. Otherwise servers start from what the lock has, and from nothing else.
    */
-  resolves: boolean;
+  resolves: boolean | "missing";
   arch: string;
   python: string;
   observer: GroupObserver;
@@ -103,9 +103,11 @@ export class PackageLayers {
     env: Readonly<Record<string, string>>,
     signal: AbortSignal,
   ): Promise<PackageLayer> {
-    const locked = this.#options.resolves
-      ? await this.#resolve(server, command, env, signal)
-      : this.#locked(server, command);
+    const { resolves } = this.#options;
+    const locked =
+      resolves === true || (resolves === "missing" && !this.#isLocked(server, command))
+        ? await this.#resolve(server, command, env, signal)
+        : this.#locked(server, command);
     const { arch, python } = this.#options;
     const digest = digestOf({ locked, arch, python: locked.kind === "python" ? python : undefined });
     const layer = join(this.#base(), digest.replace(/^\w+:/, "").slice(0, 32));
@@ -120,11 +122,16 @@ export class PackageLayers {
     return { folder, start: (inside) => installerFor(locked.kind).start(command, folder, inside) };
   }
 
+  #isLocked(server: string, { kind, packages }: Pick<PackageCommand, "kind" | "packages">): boolean {
+    const locked = readPackageLock(this.#options.directory).get(server);
+    return locked?.kind === kind && JSON.stringify(locked.packages) === JSON.stringify(packages);
+  }
+
   #locked(server: string, { kind, packages }: PackageCommand): LockedPackages {
     const locked = readPackageLock(this.#options.directory).get(server);
     if (locked === undefined)
       throw new PackageError(`${PACKAGE_LOCK} does not have its packages; run \`ptc generate ${server}\``);
-    if (locked.kind !== kind || JSON.stringify(locked.packages) !== JSON.stringify(packages))
+    if (!this.#isLocked(server, { kind, packages }))
       throw new PackageError(
         `${PACKAGE_LOCK} has ${locked.packages.join(", ")}, and ptc.yaml ${packages.join(", ")}; run \`ptc generate ${server}\``,
       );
