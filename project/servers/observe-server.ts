@@ -2,6 +2,7 @@
 
 import { existsSync } from "node:fs";
 import { isAbsolute, relative, resolve } from "node:path";
+import { countTools } from "../../catalog/parse-tool.ts";
 import type { Configuration, ServerConfiguration, ServerSandbox } from "../../configuration/configuration.ts";
 import { isWithin, sandboxOf } from "../../configuration/server-sandbox.ts";
 import { UpstreamError } from "../../upstream/upstream-error.ts";
@@ -56,7 +57,8 @@ export async function observeServer(
   let tools: number | undefined;
   let problem: string | undefined;
   try {
-    tools = (await pool.get(LOCAL_USER.principal, name)?.list(signal))?.tools.length;
+    const listing = await pool.get(LOCAL_USER.principal, name)?.list(signal);
+    tools = listing && countTools(listing.tools);
   } catch (error) {
     if (!(error instanceof UpstreamError)) throw error;
     problem = error.message;

@@ -6,6 +6,7 @@ import { describe, expect, inject, onTestFinished, test } from "vitest";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { parseConfiguration } from "../../configuration/parse.ts";
 import { Project } from "../../project/open-project.ts";
+import { observeServer } from "../../project/servers/observe-server.ts";
 import { composeUpstreams } from "../../project/servers/upstreams.ts";
 import { formatIdentity } from "../../system/process-identity.ts";
 import type { Upstream } from "../../upstream/upstream.ts";
@@ -257,6 +258,21 @@ describe.each(ENGINES)("a server in a sandbox of %s", (engine) => {
       expect(await messageOf("p")).toBe(
         "server 'p' did not start: ptc.packages.json does not have its packages; run `ptc generate p`",
       );
+    },
+  );
+
+  test.skipIf(problemOf(engine) !== "")(
+    "is observed to need the hosts that it asked for, and nothing of them is opened",
+    async () => {
+      const { probe, project, upstream } = setUp(engine, { network: ["known.example:5432"] });
+      expect(await probe(fetching("http://wanted.example/"))).toEqual({ value: "ENOTFOUND" });
+      const seen = await observeServer(project, upstream.name, new AbortController().signal);
+      expect(seen).toEqual({
+        network: ["known.example:5432", "wanted.example"],
+        wanted: ["wanted.example"],
+        files: expect.arrayContaining([{ path: "./server" }, { path: "./data/known.txt" }]),
+        ...{ memoryMb: 512, tools: 1, problem: undefined },
+      });
     },
   );
 
