@@ -63,8 +63,10 @@ export async function observeServer(
     if (!(error instanceof UpstreamError)) throw error;
     problem = error.message;
   }
-  for await (const { fields } of (await project.readAudit()).entries({ events: ["connection"], server: name }))
-    asked.add(entryOf(fields));
+  const earlier = project.readAudit().entries({ events: ["connection"], server: name });
+  for await (const { fields } of earlier)
+    if (typeof fields.destination === "string")
+      asked.add(entryOf({ host: fields.destination, port: fields.port }));
   const had = sandbox.network.flatMap(({ host, ports }) =>
     ports.every((port) => USUAL_PORTS.includes(port)) ? host : ports.map((port) => `${host}:${port}`),
   );
@@ -82,8 +84,8 @@ export async function observeServer(
 }
 
 /** A host as `sandbox.network` names it. */
-function entryOf({ host, port }: { host?: unknown; port?: unknown }): string {
-  return port === undefined || USUAL_PORTS.includes(port) ? String(host) : `${String(host)}:${String(port)}`;
+function entryOf({ host, port }: { host: string; port?: unknown }): string {
+  return port === undefined || USUAL_PORTS.includes(port) ? host : `${host}:${String(port)}`;
 }
 
 /** The sandbox of a server, with the files that its arguments and variables name, to be read. */
