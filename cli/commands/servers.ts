@@ -20,10 +20,13 @@ import { defineProjectCommand } from "../project-command.ts";
 const MAX_WANTED_CHARS = 500;
 
 /** `ptc servers ...`: servers in sandboxes. */
-export const serversCommand = defineGroup("servers", () => [defineObserve], (command) =>
-  command
-    .description("learn what servers need of their sandboxes")
-    .addHelpText("after", "\nExample:\n  ptc servers observe github\n"),
+export const serversCommand = defineGroup(
+  "servers",
+  () => [defineObserve],
+  (command) =>
+    command
+      .description("learn what servers need of their sandboxes")
+      .addHelpText("after", "\nExample:\n  ptc servers observe github\n"),
 );
 
 /** `ptc servers observe` */
@@ -48,8 +51,12 @@ async function observe(
   for (const signal of SIGNALS) surroundings.on(signal, () => stop.abort());
   const seen = await observeServer(project, name, stop.signal);
   if (seen === undefined) {
-    const known = project.configuration.servers.flatMap((each) => (each.transport === "stdio" ? each.name : []));
-    throw new UsageError(`there is no server '${name}' with a command; there is ${known.join(", ") || "none"}`);
+    const known = project.configuration.servers.flatMap((each) =>
+      each.transport === "stdio" ? each.name : [],
+    );
+    throw new UsageError(
+      `there is no server '${name}' with a command; there is ${known.join(", ") || "none"}`,
+    );
   }
   const { tools, problem, wanted } = seen;
   await write(stdout, flags.json ? `${jsonLine(seen)}\n` : renderSandbox(seen));

@@ -89,8 +89,14 @@ function entryOf({ host, port }: { host: string; port?: unknown }): string {
 }
 
 /** The sandbox of a server, with the files that its arguments and variables name, to be read. */
-function observedSandbox(server: Stdio, { directory, sandbox: { servers: mode } }: Configuration): ServerSandbox {
-  const own = sandboxOf({ ...server, sandbox: server.sandbox || undefined }, mode === "off" ? "required" : mode);
+function observedSandbox(
+  server: Stdio,
+  { sandbox: { servers: mode } }: Configuration,
+): ServerSandbox {
+  const own = sandboxOf(
+    { ...server, sandbox: server.sandbox || undefined },
+    mode === "off" ? "required" : mode,
+  );
   const { network = [], files = [], memoryMb = 512 } = own ?? {};
   const named = [
     ...server.args.filter((argument) => isAbsolute(argument) || /^\.{1,2}(?:\/|$)/.test(argument)),

@@ -65,7 +65,15 @@ export interface UpstreamsOptions extends PoolOptions {
  */
 export function composeUpstreams(
   project: Project,
-  { credentials: source, onRead, callers, engine, resolvesPackages, onConnection, ...options }: UpstreamsOptions = {},
+  {
+    credentials: source,
+    onRead,
+    callers,
+    engine,
+    resolvesPackages,
+    onConnection,
+    ...options
+  }: UpstreamsOptions = {},
 ): ReconfigurablePool {
   const { configuration, redactor, env, keyring, onWarning } = project;
   const { groups } = project.own.state;
