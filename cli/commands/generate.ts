@@ -81,7 +81,7 @@ export async function generate(
   };
   project.tellWarnings(onWarning);
   for (const held of configuration.held) onWarning(held);
-  const upstreams = openServers(project, LOCAL_USER.principal);
+  const upstreams = openServers(project, LOCAL_USER.principal, { resolvesPackages: !flags.check });
   // Created before anything is listed, so that no change is missed while the modules are written.
   const changes = flags.watch ? new ToolChanges(upstreams, servers) : undefined;
   const folder = new GeneratedFolder(configuration, directory);

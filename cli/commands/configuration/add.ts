@@ -111,7 +111,7 @@ async function add(
   for (const signal of SIGNALS) surroundings.on(signal, () => stop.abort());
   const warn = warnOn(stderr);
   const project = new Project(configuration, { env, onWarning: warn });
-  const upstreams = openServers(project, LOCAL_USER.principal);
+  const upstreams = openServers(project, LOCAL_USER.principal, { resolvesPackages: true });
   try {
     const servers = configuration.servers.filter((server) => server.name === name);
     const generator = new ModuleGenerator({
