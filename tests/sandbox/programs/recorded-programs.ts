@@ -43,10 +43,11 @@ const LIMITS = { maxParallelCalls: 100, maxToolCalls: 1_000, maxOutputBytes: 65_
 
 /**
  * Sandboxes in which a test speaks the host's side of the protocol itself. @param engine opens another engine than the tested one, for
- * sandboxes with their files in a folder
+ * sandboxes with their files in a folder. @param image its image
  */
 export function useRecordedPrograms(
   engine: (folder: string) => SandboxEngine = openTestedEngine,
+  image = "ptc-runner",
 ): RecordedPrograms {
   const base = mkdtempSync(join(tmpdir(), "ptc-replay-"));
   const owner = formatIdentity(currentProcess());
@@ -55,7 +56,7 @@ export function useRecordedPrograms(
     source = new SandboxStarter({
       engine: engine(base),
       owner,
-      image: "ptc-runner",
+      image,
       runtime: "runsc",
       limits: { memoryMb: 512, cpus: 1, pids: 256 },
     });

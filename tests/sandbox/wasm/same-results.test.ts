@@ -14,11 +14,10 @@ const folder = await builtWasmRunner();
 
 /** `npm run fuzz -- --target wasm-results` goes on for hours. */
 describe("ordinary programs in an interpreter", () => {
-  const wasm = useRecordedPrograms(() => new WasmEngine({ folder }));
+  const wasm = useRecordedPrograms(() => new WasmEngine({ folder }), WASM_IMAGE);
   const node = useRecordedPrograms(() => new ProcessEngine());
 
   test("see, print and return what they do in Node.js", { timeout: TIMEOUT_MS }, async () => {
     expect(await compareEngines([node, wasm], FIRST_SEED, PROGRAMS)).toEqual([]);
   });
 });
-void WASM_IMAGE;
