@@ -126,7 +126,7 @@ function tableOf(data: unknown, columns: readonly string[] | undefined): string 
   const rows = entries.map(([index, value], at): [string, Cells] => {
     const cells: Cells = new Map();
     if (isMap) cells.set(KEY, cell(rowsOfMap[at]?.[0]));
-    if (typeof value === "object" && value !== null)
+    if ((typeof value === "object" && value !== null) || typeof value === "function")
       for (const [name, member] of Object.entries(value)) {
         if (columns !== undefined && !columns.includes(name)) continue;
         if (!names.includes(name)) names.push(name);
@@ -144,7 +144,7 @@ function tableOf(data: unknown, columns: readonly string[] | undefined): string 
     index,
     ...(isMap ? [KEY] : []),
     ...shownNames,
-    ...(hasValues || rows.length === 0 ? [VALUES] : []),
+    ...(hasValues || (isKeyed && rows.length === 0) ? [VALUES] : []),
   ];
   const lines = rows.map(([name, cells]) => [name, ...heads.slice(1).map((head) => cells.get(head) ?? "")]);
   return renderTable(heads, lines);
