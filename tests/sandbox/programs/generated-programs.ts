@@ -40,15 +40,21 @@ export function generateProgram(seed: number): GeneratedProgram {
   return generate(IN_NODE, seed);
 }
 
-let inInterpreter: Grammar | undefined;
+const ESCAPES = readGrammar("hostile-in-interpreter.yaml");
+const IN_INTERPRETER: Grammar = { ...ESCAPES, rules: { ...IN_NODE.rules, ...ESCAPES.rules } };
 
 /** The same for an interpreter without Node.js: a program that tries to get out of it. */
 export function generateProgramInInterpreter(seed: number): GeneratedProgram {
-  if (inInterpreter === undefined) {
-    const grammar = readGrammar("hostile-in-interpreter.yaml");
-    inInterpreter = { ...grammar, rules: { ...IN_NODE.rules, ...grammar.rules } };
-  }
-  return generate(inInterpreter, seed);
+  return generate(IN_INTERPRETER, seed);
+}
+
+/** One that plays this trick. */
+export function programInInterpreter(trick: string): GeneratedProgram {
+  return {
+    code: `${IN_INTERPRETER.prelude}\n/* */ ${trick}`,
+    tricks: [trick],
+    outcomes: new Set([...ALWAYS, ...BROKEN]),
+  };
 }
 
 function generate(grammar: Grammar, seed: number): GeneratedProgram {

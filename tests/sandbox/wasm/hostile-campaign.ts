@@ -5,7 +5,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { WASM_IMAGE, WasmEngine } from "../../../sandbox/wasm/wasm-engine.ts";
+import type { SandboxEngine } from "../../../sandbox/sandbox-engine.ts";
+import { WASM_IMAGE } from "../../../sandbox/wasm/wasm-engine.ts";
 import { generateProgramInInterpreter } from "../programs/generated-programs.ts";
 import { ProgramCampaign } from "../programs/program-campaign.ts";
 import type { Ran } from "../real-sandboxes.ts";
@@ -16,11 +17,10 @@ const SAMPLE_MS = 20;
 /** The most memory of a process, with that of Node.js itself and what is on its way to the host. */
 const MAX_MEMORY_MB = 512 + 256;
 
-/** @param folder the built runner. */
-export async function openHostileCampaign(folder: string): Promise<ProgramCampaign> {
+/** @param engine what programs run on; it is closed with the campaign. */
+export async function openHostileCampaign(engine: SandboxEngine): Promise<ProgramCampaign> {
   const bait = await layBait();
   const memory = new ChildMemory();
-  const engine = new WasmEngine({ folder });
   const campaign = new ProgramCampaign({
     sandboxes: { open: () => engine, image: WASM_IMAGE },
     generate: generateProgramInInterpreter,
@@ -37,7 +37,7 @@ export async function openHostileCampaign(folder: string): Promise<ProgramCampai
     memory.close();
     bait.take();
     await close();
-    await engine.close();
+    await engine.close?.();
   };
   return campaign;
 }
