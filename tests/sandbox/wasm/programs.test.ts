@@ -114,9 +114,15 @@ describe("a program in an interpreter", () => {
     // The clocks of this time zone skip from two to three o'clock on that day.
     ["new Date(2024, 2, 31, 1, 30).toISOString()", "2024-03-31T00:30:00.000Z"],
     ["new Date('2024-03-31T02:30:00').toISOString()", "2024-03-31T01:30:00.000Z"],
-    ["((date) => { date.setHours(3); return date.toISOString(); })(new Date(2024, 2, 31))", "2024-03-31T01:00:00.000Z"],
+    [
+      "((date) => { date.setHours(3); return date.toISOString(); })(new Date(2024, 2, 31))",
+      "2024-03-31T01:00:00.000Z",
+    ],
     ["new Date(0).toString()", "Thu Jan 01 1970 01:00:00 GMT+0100 (Central European Standard Time)"],
-    ['[Buffer.from("??>").toString("base64url"), Buffer.from("Pz8-", "base64url").toString()]', ["Pz8-", "??>"]],
+    [
+      '[Buffer.from("??>").toString("base64url"), Buffer.from("Pz8-", "base64url").toString()]',
+      ["Pz8-", "??>"],
+    ],
     ["(-0).toLocaleString('en-US')", "-0"],
     [
       'require("node:util").inspect([new URL("https://x.y/?a=1").searchParams])',
@@ -134,7 +140,8 @@ describe("a program in an interpreter", () => {
   });
 
   test("is refused more random bytes at once than it can hold", async () => {
-    const tried = "(() => { try { return require('node:crypto').randomBytes(2 ** 31 - 1).length; } catch (error) { return error.message; } })()";
+    const tried =
+      "(() => { try { return require('node:crypto').randomBytes(2 ** 31 - 1).length; } catch (error) { return error.message; } })()";
     expect(await resultOf(tried)).toContain("too many random bytes");
   });
 
