@@ -5,6 +5,7 @@ import { oneLine, visibleLine } from "../../base/visible-text.ts";
 import { describeRuleProblem } from "../../configuration/policy/build-rules.ts";
 import type { Project } from "../../project/open-project.ts";
 import { checkPolicy, policySchema, tryCases } from "../../project/policy.ts";
+import { selectRun } from "../../project/runs.ts";
 import { shortToolName } from "../../server/reports/run-overview.ts";
 import { describeRecordedValues } from "../../server/reports/value-flows.ts";
 import { readTextFile } from "../arguments/text-file.ts";
@@ -22,7 +23,7 @@ import {
 } from "../command.ts";
 import { defineProjectCommand } from "../project-command.ts";
 import { layOutTable } from "../terminal/terminal.ts";
-import { selectRun, withArchive } from "./archived-runs.ts";
+import { withArchive } from "./archived-runs.ts";
 
 /** `ptc policy ...`: the rules about who may call what. */
 export const policyCommand = defineGroup(
