@@ -12,6 +12,7 @@ import { joinOutput } from "../execution/output/whole-output.ts";
 import { readPageAssets } from "../server/pages/page.ts";
 import { renderRunPage } from "../server/pages/run-page.ts";
 import { type CountedRuns, renderStatsPage } from "../server/pages/stats-page.ts";
+import { writePrivateFile } from "../system/private-file.ts";
 import type { Project } from "./open-project.ts";
 import { Refusal } from "./refusal.ts";
 
@@ -135,6 +136,11 @@ function refuseManaged(days: number | undefined, { managed }: Configuration): vo
 /** A run as a page that needs no network. */
 export function pageOfRun(run: ArchivedRun): Promise<string> {
   return renderRunPage(run, readPageAssets());
+}
+
+/** Writes a page that only its owner can read, because it contains answers of servers. @throws Error of the file system. */
+export function keepPage(path: string, page: string): Promise<void> {
+  return writePrivateFile(path, page);
 }
 
 /** All that the program of a run gave out: console, result and stderr. */

@@ -1,6 +1,4 @@
-import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
-import { rename, rm, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { ArchiveStore, KeptHead, Pruned } from "../../archive/archive-store.ts";
 import type { ArchivedRun } from "../../archive/archived-run.ts";
@@ -12,6 +10,7 @@ import { oneLine, visibleLines } from "../../base/visible-text.ts";
 import {
   exportRuns,
   importRuns,
+  keepPage,
   outputOfRun,
   pageOfRun,
   pageOfStats,
@@ -309,20 +308,11 @@ function renderOutput(run: ArchivedRun, isTerminal: boolean): string {
   return `${isTerminal ? visibleLines(text) : text}\n`;
 }
 
-/**
- * Writes a page that only its owner can read, because it contains answers of servers. An existing page is replaced. If writing fails,
- * it stays as it was.
- *
- * @throws UsageError when the page cannot be written.
- */
+/** Writes a page in place of an existing one, and says so. @throws UsageError when the page cannot be written; the old one stays. */
 export async function writePage(file: string, page: string, { stderr, cwd }: Surroundings): Promise<void> {
-  const path = resolve(cwd(), file);
-  const partial = `${path}.${randomBytes(6).toString("hex")}.partial`;
   try {
-    await writeFile(partial, page, { mode: 0o600, flag: "wx" });
-    await rename(partial, path);
+    await keepPage(resolve(cwd(), file), page);
   } catch (error) {
-    await rm(partial, { force: true });
     const { code } = error as NodeJS.ErrnoException;
     throw new UsageError(
       `--html: ${file} cannot be written (${code}); give a file in a folder that is there`,
