@@ -146,8 +146,6 @@ const MAX_BYTES = 8 * 1024 * 1024;
 const SecretsJson = z.strictObject({ version: z.literal(1), values: z.record(z.string(), z.string()) });
 
 const OTHERS = 0o077;
-/** How long a writer waits for others, each of which holds the lock for milliseconds. */
-const LOCK_PATIENCE_MS = 10_000;
 
 /** A file that only its owner may read, for systems without a keyring. */
 export class SecretsFile implements Keyring {
@@ -159,7 +157,7 @@ export class SecretsFile implements Keyring {
    * @param path an absolute path. The file is created with the first value.
    * @param options `patienceMs` is how long a writer waits for the lock of the file.
    */
-  constructor(path: string, { patienceMs = LOCK_PATIENCE_MS }: { patienceMs?: number } = {}) {
+  constructor(path: string, { patienceMs = PATIENCE_MS }: { patienceMs?: number } = {}) {
     this.name = path;
     this.#path = path;
     this.#patienceMs = patienceMs;
