@@ -2,12 +2,14 @@
  * Checks what a program gives: plain JavaScript has no types that would. A misspelled option would otherwise be no option, such as
  * a principal who is not there, and a program would run on behalf of somebody else.
  */
+
 import { isBuiltin } from "node:module";
 import { isObject } from "../base/json.ts";
 import { visibleLine } from "../base/visible-text.ts";
+import { approvableCalls, planAnswer } from "../broker/approvals/approval-scope.ts";
 import type { ApprovalAnswer as GivenAnswer } from "../broker/approvals/approvals.ts";
 import { LATER } from "../broker/approvals/approvals.ts";
-import { approvableCalls, type Plan, planAnswer } from "../broker/approvals/plan.ts";
+import type { Plan } from "../broker/approvals/plan.ts";
 import type { Viewer } from "../broker/policy/authorizer.ts";
 import { similarNames } from "../catalog/search/similar-names.ts";
 import { localPrincipal } from "../system/local-actor.ts";

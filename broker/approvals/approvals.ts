@@ -11,7 +11,7 @@ import {
 import type { CallFlow } from "../flow/run-flow.ts";
 import { describeValues } from "../policy/data-flow.ts";
 import { type ArgumentPattern, matchesArguments } from "./argument-pattern.ts";
-import { approvesAny, type Plan } from "./plan.ts";
+import type { Plan } from "./plan.ts";
 import { type KeptPlan, PlanInForce } from "./plan-in-force.ts";
 
 /** A question for a person. The answer holds for this run, this definition of the tool, and these arguments. */
@@ -101,6 +101,17 @@ export function isProven(
   required: RequiredProof,
 ): boolean {
   return required === "any" || proof?.way === required;
+}
+
+/** Whether an answer approves any call: the one that was asked about, or another one of its plan. */
+export function approvesAny({
+  decision,
+  calls = [],
+}: {
+  decision: string;
+  calls?: readonly number[];
+}): boolean {
+  return decision === "once" || decision === "run" || calls.length > 0;
 }
 
 /** The effective answer where approvals have to be proven: an approval without proof is a denial, and says why. */

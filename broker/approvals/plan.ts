@@ -67,52 +67,6 @@ export function isApprovable({ asks, undecided }: PlannedCall): boolean {
   return asks && undecided.length === 0;
 }
 
-/** The numbers of the calls that an answer can approve, from 1. */
-export function approvableCalls({ calls }: Plan): number[] {
-  return calls.flatMap((call, index) => (isApprovable(call) ? [index + 1] : []));
-}
-
-/** An answer to the question of a plan: the numbers of the approved calls. All others that could be approved are denied. */
-export function planAnswer(plan: Plan, chosen: readonly number[]): PlanAnswer {
-  const calls = approvableCalls(plan).filter((number) => chosen.includes(number));
-  return { decision: calls.includes(1) ? "once" : "denied", calls };
-}
-
-export interface PlanAnswer {
-  decision: "once" | "denied";
-  calls: readonly number[];
-}
-
-/**
- * Reads which calls of a plan somebody chose: `all`, `none`, or numbers and ranges such as `1-4, 6`. `undefined` for any other text,
- * and for a number that is not that of a call which an answer can approve.
- */
-export function readChosen(text: string, plan: Plan): number[] | undefined {
-  const word = text.trim().toLowerCase();
-  const approvable = approvableCalls(plan);
-  if (word === "all") return approvable;
-  if (word === "none") return [];
-  const chosen = new Set<number>();
-  for (const piece of word.split(/[\s,]+/)) {
-    const [, from, to = from] = /^(\d{1,6})(?:-(\d{1,6}))?$/.exec(piece) ?? [];
-    const [first, last] = [Number(from), Number(to)];
-    if (from === undefined || !(first >= 1 && first <= last && last <= plan.calls.length)) return undefined;
-    for (let number = first; number <= last; number++) chosen.add(number);
-  }
-  return [...chosen].every((number) => approvable.includes(number)) ? [...chosen] : undefined;
-}
-
-/** Whether an answer approves any call: the one that was asked about, or another one of its plan. */
-export function approvesAny({
-  decision,
-  calls = [],
-}: {
-  decision: string;
-  calls?: readonly number[];
-}): boolean {
-  return decision === "once" || decision === "run" || calls.length > 0;
-}
-
 /** A plan whose arguments a person may see. */
 export function withArguments(plan: Plan, shown: (args: unknown) => unknown): Plan {
   const open = (values: PlannedCall["open"]) =>

@@ -2,21 +2,25 @@ import { jsonLine } from "../../base/json.ts";
 import { formatDuration } from "../../base/quantities.ts";
 import { unmistakableLine } from "../../base/unmistakable-line.ts";
 import { visibleLine } from "../../base/visible-text.ts";
-import { type ApprovalScope, DEFAULT_AT_MOST, parseScope } from "../../broker/approvals/approval-scope.ts";
 import {
+  type ApprovalScope,
+  approvableCalls,
+  DEFAULT_AT_MOST,
+  parseScope,
+  planAnswer,
+  readChosen,
+} from "../../broker/approvals/approval-scope.ts";
+import {
+  isPlanQuestion,
   renderApprovalArguments,
   renderClaims,
   renderOrigins,
-  WHOLE,
-} from "../../broker/approvals/approval-text.ts";
-import { NOT_PROVEN } from "../../broker/approvals/approvals.ts";
-import { approvableCalls, approvesAny, planAnswer, readChosen } from "../../broker/approvals/plan.ts";
-import {
-  isPlanQuestion,
   renderPlanNotes,
   renderPlannedCall,
   summarizePlan,
-} from "../../broker/approvals/plan-text.ts";
+  WHOLE,
+} from "../../broker/approvals/approval-text.ts";
+import { approvesAny, NOT_PROVEN } from "../../broker/approvals/approvals.ts";
 import type { PendingApproval } from "../../execution/pending/pending-approvals.ts";
 import { findPending } from "../../project/approvals.ts";
 import { LOCAL_USER, localUserName } from "../../project/local-user.ts";

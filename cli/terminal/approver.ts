@@ -7,12 +7,12 @@ import { describeAnswerElsewhere } from "../../broker/approvals/approval-text.ts
 import {
   type ApprovalRequest,
   type Approver,
+  approvesAny,
   LATER,
   NOT_PROVEN,
   type RequiredProof,
   UNASKED,
 } from "../../broker/approvals/approvals.ts";
-import { approvesAny } from "../../broker/approvals/plan.ts";
 import { NOT_ASKED } from "../../broker/elicitation/elicitation.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { localUserName } from "../../project/local-user.ts";

@@ -3,17 +3,25 @@ import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promi
 import { isBigIntegerText, writeJson } from "../../base/json.ts";
 import { unmistakableLine } from "../../base/unmistakable-line.ts";
 import { visibleLine } from "../../base/visible-text.ts";
-import { type ApprovalScope, DEFAULT_AT_MOST, parseScope } from "../../broker/approvals/approval-scope.ts";
-import { renderAskedArguments, renderClaims, renderOrigins } from "../../broker/approvals/approval-text.ts";
-import type { ApprovalRequest } from "../../broker/approvals/approvals.ts";
-import { approvableCalls, type Plan, planAnswer, readChosen } from "../../broker/approvals/plan.ts";
+import {
+  type ApprovalScope,
+  approvableCalls,
+  DEFAULT_AT_MOST,
+  parseScope,
+  planAnswer,
+  readChosen,
+} from "../../broker/approvals/approval-scope.ts";
 import {
   isPlanQuestion,
+  renderAskedArguments,
+  renderClaims,
+  renderOrigins,
   renderPlan,
   renderPlanNotes,
   renderPlannedCall,
   summarizePlan,
-} from "../../broker/approvals/plan-text.ts";
+} from "../../broker/approvals/approval-text.ts";
+import type { ApprovalRequest } from "../../broker/approvals/approvals.ts";
 import type {
   ElicitationAnswer,
   ElicitationRequest,
@@ -98,6 +106,8 @@ export async function askOnTerminal(
 
 const DENIED: ApprovalScope = { decision: "denied" };
 const MAX_LOOKS = 100;
+
+type Plan = NonNullable<ApprovalRequest["plan"]>;
 
 /** Reads which calls of a plan are approved. Anything but an explicit approval denies all of them. */
 async function askAboutPlan(plan: Plan, { typed, draw, quote }: FormParts): Promise<ApprovalScope> {

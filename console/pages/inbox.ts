@@ -6,30 +6,29 @@ import { formatBytes, formatDuration } from "../../base/quantities.ts";
 import { unmistakableLine } from "../../base/unmistakable-line.ts";
 import {
   type ApprovalScope,
+  approvableCalls,
   DEFAULT_AT_MOST,
   MAX_AT_MOST,
   parseScope,
+  planAnswer,
 } from "../../broker/approvals/approval-scope.ts";
-import { renderApprovalArguments, renderClaims, WHOLE } from "../../broker/approvals/approval-text.ts";
 import {
+  describePlanned,
+  isPlanQuestion,
+  renderApprovalArguments,
+  renderClaims,
+  renderPlanNotes,
+  summarizePlan,
+  WHOLE,
+} from "../../broker/approvals/approval-text.ts";
+import {
+  approvesAny,
   countsProven,
   NOT_PROVEN,
   type Proof,
   type RequiredProof,
 } from "../../broker/approvals/approvals.ts";
-import {
-  approvableCalls,
-  approvesAny,
-  isApprovable,
-  type Plan,
-  planAnswer,
-} from "../../broker/approvals/plan.ts";
-import {
-  describePlanned,
-  isPlanQuestion,
-  renderPlanNotes,
-  summarizePlan,
-} from "../../broker/approvals/plan-text.ts";
+import { isApprovable, type Plan } from "../../broker/approvals/plan.ts";
 import { diffLines } from "../../configuration/diff-lines.ts";
 import type { ListedQuestion, PendingApproval } from "../../execution/pending/pending-approvals.ts";
 import { PasskeyError } from "../../logins/passkeys.ts";

@@ -7,17 +7,21 @@ import {
   DEFAULT_AT_MOST,
   MAX_AT_MOST,
   parseScope,
+  planAnswer,
+  readChosen,
 } from "../../broker/approvals/approval-scope.ts";
-import { renderAskedArguments, renderClaims, renderOrigins } from "../../broker/approvals/approval-text.ts";
-import { type ApprovalAnswer, type ApprovalRequest, LATER } from "../../broker/approvals/approvals.ts";
-import { MAX_PATTERN_CHARS } from "../../broker/approvals/argument-pattern.ts";
-import { type Plan, planAnswer, readChosen } from "../../broker/approvals/plan.ts";
 import {
   isPlanQuestion,
+  renderAskedArguments,
+  renderClaims,
+  renderOrigins,
   renderPlan,
   renderPlanNotes,
   summarizePlan,
-} from "../../broker/approvals/plan-text.ts";
+} from "../../broker/approvals/approval-text.ts";
+import { type ApprovalAnswer, type ApprovalRequest, LATER } from "../../broker/approvals/approvals.ts";
+import { MAX_PATTERN_CHARS } from "../../broker/approvals/argument-pattern.ts";
+import type { Plan } from "../../broker/approvals/plan.ts";
 import type {
   ElicitationAnswer,
   ElicitationRequest,

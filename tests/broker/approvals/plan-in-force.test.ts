@@ -1,12 +1,6 @@
 import { describe, expect, it } from "vitest";
-import {
-  type PlannedCall,
-  planAnswer,
-  planOf,
-  readChosen,
-  withArguments,
-  withoutOpen,
-} from "../../../broker/approvals/plan.ts";
+import { planAnswer, readChosen } from "../../../broker/approvals/approval-scope.ts";
+import { type PlannedCall, planOf, withArguments, withoutOpen } from "../../../broker/approvals/plan.ts";
 import { PlanInForce } from "../../../broker/approvals/plan-in-force.ts";
 import { digestOf } from "../../../protocol/canonical-json.ts";
 
