@@ -6,7 +6,7 @@ import { type SoakCheck, SoakChecks } from "../checks.ts";
 import { Balanced, SoakClient } from "../http/clients.ts";
 import { freePorts, Replica, SCOPES, SECRET, serveCounter, serveIssuer } from "../http/surroundings.ts";
 
-const PROBE = join(import.meta.dirname, "held-loop.mjs");
+const PROBE = join(import.meta.dirname, "../../fixtures/held-loop.mjs");
 const STDIO_SERVER = join(import.meta.dirname, "../../fixtures/servers/counts-calls.mjs");
 const HOSTILE = "mallory";
 /** What the hostile person sends has this in it. Nobody else may ever read it. */
