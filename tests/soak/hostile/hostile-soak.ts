@@ -69,8 +69,8 @@ function worstRequests(): Asked[] {
   const asked: Asked[] = [];
   for (const [what, body] of Object.entries(worstJson(MIB))) {
     asked.push({ what: `${what} to MCP`, path: "/mcp", method: "POST", body });
-    asked.push({ what: `${what} to an approval`, path: "/approvals/ffff", method: "POST", body });
-    asked.push({ what: `${what} as a replay`, path: `/runs/${MARK}/replay`, method: "POST", body });
+    asked.push({ what: `${what} to an approval`, path: "/mcp/approvals/ffff", method: "POST", body });
+    asked.push({ what: `${what} as a replay`, path: `/mcp/runs/${MARK}/replay`, method: "POST", body });
   }
   for (const [what, text] of Object.entries(worstTexts(64 * 1024))) {
     const query = encodeURIComponent(wellFormed(text.slice(0, 1_000)));
@@ -84,7 +84,7 @@ function worstRequests(): Asked[] {
       what: `${what} as a run`,
       ...call("read_output", { run_id: MARK, find: text.slice(0, 1_000) }),
     });
-    for (const path of ["/runs?tool=", "/audit?event=", "/approvals/", "/console/runs?q=", "/console/../"])
+    for (const path of ["/mcp/runs?tool=", "/mcp/audit?event=", "/mcp/approvals/", "/console/runs?q=", "/console/../"])
       asked.push({ what: `${what} at ${path}`, path: `${path}${query}` });
   }
   asked.push({
@@ -217,7 +217,7 @@ export async function hostileSoak(options: HostileSoakOptions): Promise<SoakChec
     checks.none("every honest program has its own answer", figures, wrong);
     checks.none("no hostile request makes ptc fail", figures, failed);
     checks.check("the hostile requests are answered", figures, answered > 0);
-    checks.none("nobody is shown what the hostile person sent", `${seen.read} records read`, seen.foreign);
+    checks.none("nobody is shown what the hostile person sent", `${seen.read} lists of records read`, seen.read === 0 ? ["no list could be read"] : seen.foreign);
     const noted = [...readFileSync(log, "utf8").split("\n"), ...counter.ids];
     const expected = names.flatMap((name) =>
       Array.from({ length: programs }, (_, i) => [`${name}-${i}/0`, `${name}-${i}/1`]).flat(),
@@ -250,7 +250,7 @@ export async function hostileSoak(options: HostileSoakOptions): Promise<SoakChec
 async function seenByOthers(origin: string, token: string): Promise<{ read: number; foreign: string[] }> {
   const foreign: string[] = [];
   let read = 0;
-  for (const path of ["/runs", "/approvals", "/audit"]) {
+  for (const path of ["/mcp/runs", "/mcp/approvals", "/mcp/audit"]) {
     const response = await fetch(`${origin}${path}`, { headers: { authorization: `Bearer ${token}` } });
     const text = await response.text();
     if (response.ok) read++;
