@@ -84,7 +84,13 @@ function worstRequests(): Asked[] {
       what: `${what} as a run`,
       ...call("read_output", { run_id: MARK, find: text.slice(0, 1_000) }),
     });
-    for (const path of ["/mcp/runs?tool=", "/mcp/audit?event=", "/mcp/approvals/", "/console/runs?q=", "/console/../"])
+    for (const path of [
+      "/mcp/runs?tool=",
+      "/mcp/audit?event=",
+      "/mcp/approvals/",
+      "/console/runs?q=",
+      "/console/../",
+    ])
       asked.push({ what: `${what} at ${path}`, path: `${path}${query}` });
   }
   asked.push({
@@ -217,7 +223,11 @@ export async function hostileSoak(options: HostileSoakOptions): Promise<SoakChec
     checks.none("every honest program has its own answer", figures, wrong);
     checks.none("no hostile request makes ptc fail", figures, failed);
     checks.check("the hostile requests are answered", figures, answered > 0);
-    checks.none("nobody is shown what the hostile person sent", `${seen.read} lists of records read`, seen.read === 0 ? ["no list could be read"] : seen.foreign);
+    checks.none(
+      "nobody is shown what the hostile person sent",
+      `${seen.read} lists of records read`,
+      seen.read === 0 ? ["no list could be read"] : seen.foreign,
+    );
     const noted = [...readFileSync(log, "utf8").split("\n"), ...counter.ids];
     const expected = names.flatMap((name) =>
       Array.from({ length: programs }, (_, i) => [`${name}-${i}/0`, `${name}-${i}/1`]).flat(),
