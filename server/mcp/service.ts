@@ -383,7 +383,8 @@ export class McpConnection implements ClientConnection {
     return {
       listed,
       maxShownBytes: limits().maxOutputBytes,
-      checkOutput: (value) => checkValue(listed.definition.outputSchema, value),
+      checkOutput: async (value) =>
+        checkValue((await import("./present-call.ts")).promisedOutput(listed), value),
       isAsListed: now?.definitionDigest === listed.tool.definitionDigest,
       answerAt: answerAt?.(),
     };
