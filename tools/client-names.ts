@@ -4,6 +4,7 @@
  */
 import { isObject } from "../base/json.ts";
 import { visibleLine, visibleLines } from "../base/visible-text.ts";
+import type { Configuration } from "../configuration/configuration.ts";
 import { namespacedName, parseNamespacedName } from "../protocol/tool-names.ts";
 
 /** What a client may be given of a server. */
@@ -126,4 +127,13 @@ export function clientBlock(block: unknown, view: ClientView): unknown {
     ...(uri === undefined ? {} : { uri: typeof uri === "string" ? clientUri(view.module, uri) : uri }),
     ...(resource === undefined ? {} : { resource: clientBlock(resource, view) }),
   };
+}
+
+/** What a client may be given of each server, by module; `undefined` where clients are given no more than tools. */
+export function clientViews({
+  discovery,
+  servers,
+}: Pick<Configuration, "discovery" | "servers">): ReadonlyMap<string, ClientView> | undefined {
+  if (discovery !== "direct") return undefined;
+  return new Map(servers.map(({ module, apps = true }) => [module, { module, apps }]));
 }

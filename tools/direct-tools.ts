@@ -9,7 +9,7 @@ import type { ToolCatalog } from "../catalog/tool-catalog.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { isDecidedByRun } from "../configuration/policy/configured-flow.ts";
 import { EXTRACT_SERVER, matchesPattern, PROGRAMS_MODULE } from "../protocol/tool-names.ts";
-import { type ClientView, clientIcons, clientMeta, isForViewsAlone } from "./client-names.ts";
+import { type ClientView, clientIcons, clientMeta, clientViews, isForViewsAlone } from "./client-names.ts";
 
 /** All tools are listed if their definitions cost fewer tokens than this: 2 % of a context of 200,000 tokens. */
 const AUTO_TOKENS = 4_000;
@@ -77,8 +77,8 @@ export function chooseDirectTools(view: Pick<ToolCatalog, "servers">, configurat
   const isNamed = ({ namespacedName }: Tool) => direct.some((each) => matchesPattern(each, namespacedName));
   const ofAll = discovery === "auto" ? costUpTo(tools, AUTO_TOKENS) : undefined;
   const isApart = discovery === "auto" && isDecidedByRun(configuration);
-  const isWhole = discovery === "direct";
-  const views = new Map(configuration.servers.map(({ module, apps = true }) => [module, { module, apps }]));
+  const views = clientViews(configuration);
+  const isWhole = views !== undefined;
   const isAll = discovery === "direct" || (ofAll !== undefined && ofAll < AUTO_TOKENS && !isApart);
   const chosen = isAll ? tools : tools.filter(isNamed);
   const names = directNames(chosen.map(({ namespacedName }) => namespacedName));
@@ -86,7 +86,7 @@ export function chooseDirectTools(view: Pick<ToolCatalog, "servers">, configurat
   const listed: DirectTool[] = [];
   for (const tool of chosen) {
     const input = listableInput(tool.inputSchema);
-    const view = views.get(tool.module) ?? { module: tool.module, apps: false };
+    const view = views?.get(tool.module) ?? { module: tool.module, apps: false };
     if (isWhole && !view.apps && isForViewsAlone(tool._meta)) continue;
     if ("why" in input) unlistable.set(tool.namespacedName, `its ${input.why}`);
     else {

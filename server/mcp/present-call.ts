@@ -50,6 +50,18 @@ export async function presentCall(executed: ExecutedCall, presenting: Presenting
   return { ...whole, content: [...content, warned] };
 }
 
+/** The reply to a call of a method of the protocol, whose structured content is the method's answer. */
+export function presentMethod(executed: ExecutedCall, answerAt: string | undefined): ProgramReply {
+  const { envelope, suspended, answer, decision } = executed;
+  const { result } = envelope;
+  const _meta = { "ptc/envelope": envelope };
+  if (suspended !== undefined)
+    return { ...errorReply(describeSuspension("[Call waits for an approval]", suspended, answerAt)), _meta };
+  if (result.ok) return { content: [], structuredContent: answer?.structuredContent ?? {}, _meta };
+  const message = visibleLines(messageOfCall(result.error));
+  return { ...errorReply(decision === "drifted" ? `${message}; try again` : message), _meta };
+}
+
 const NO_APPS = "[a view of an app, left out: `apps` is off for this server]";
 
 /** Content as a client reads it: it can read every URI that it finds there, where resources of servers are offered. */
