@@ -269,7 +269,6 @@ export function buildServer(
     },
     roots: entry.roots?.map((folder) => resolve(directory, folder)),
     apps: entry.apps !== "off",
-    sampling: entry.sampling === "allow",
     flow: { labels: entry.labels, results: entry.results, accepts: entry.accepts, tools: entry.tools ?? {} },
     piiAllowed: entry.pii?.allow ?? [],
     off: surroundings.offOf(path),

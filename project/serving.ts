@@ -11,6 +11,7 @@ import { buildAuthorizer, refuseUnmatchedPatterns } from "../configuration/polic
 import type { ExecutedRun } from "../execution/output/executed-run.ts";
 import { RunOutputs } from "../execution/runs/run-outputs.ts";
 import { LearningBetweenRuns } from "../generation/learning/learn-between-runs.ts";
+import { serverModule } from "../protocol/tool-names.ts";
 import { loadPrinters, type Printers } from "../languages/languages.ts";
 import { owns } from "../protocol/run-context.ts";
 import type { LiveCatalog } from "../tools/live-catalog.ts";
@@ -85,9 +86,13 @@ export async function openServing(
   const warnUnrecorded = ({ recorded }: ExecutedRun) =>
     void recorded.then((problem) => problem === undefined || onWarning(problem));
   const listing = new FirstListing(catalog, principal, onWarning);
+  const noticed: Parameters<NonNullable<LiveCatalog["onNotice"]>>[0][] = [];
   const options: HostOptions = {
     ...seams,
     idleMs: IDLE_MS,
+    onNotice: (server, of, notice) => {
+      for (const listener of noticed) listener(serverModule(server), of, notice);
+    },
     authorizer: policy,
     catalog,
     gate,
@@ -130,7 +135,10 @@ export async function openServing(
   if (!project.isArchivedElsewhere) learnBetweenRuns(host, catalog);
   return {
     host,
-    catalog: followedCatalog(project, catalog, refresh),
+    catalog: {
+      ...followedCatalog(project, catalog, refresh),
+      onNotice: (listener) => void noticed.push(listener),
+    },
     printers: () => printers,
     outputs,
     gate,

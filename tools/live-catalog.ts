@@ -1,5 +1,6 @@
 import type { Viewer } from "../broker/policy/authorizer.ts";
 import type { ToolCatalog } from "../catalog/tool-catalog.ts";
+import type { ServerNotice } from "../upstream/upstream.ts";
 import type { DirectTools } from "./direct-tools.ts";
 import type { ExposedProgram } from "./exposed-programs.ts";
 
@@ -14,6 +15,8 @@ export interface LiveCatalog {
   exposed?(viewer: Viewer): Promise<readonly ExposedProgram[]>;
   /** The direct tools as they are now. If absent, there are none. */
   direct?(viewer: Viewer): Promise<DirectTools>;
+  /** Calls the listener with what servers say unasked. If absent, they say nothing. @param principal `undefined` for everybody. */
+  onNotice?(listener: (module: string, principal: string | undefined, notice: ServerNotice) => void): void;
   /** Calls the listener when the set of servers or of exposed programs has changed. */
   onServersChanged(listener: () => void): void;
 }

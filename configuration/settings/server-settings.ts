@@ -478,10 +478,6 @@ const Server = mapping({
     oneOf(["allow", "off"]).optional(),
     "whether clients get the views of its tools (MCP Apps) where `discovery` is `direct`; `allow` by default",
   ),
-  sampling: setting(
-    oneOf(["allow", "off"]).optional(),
-    "whether it may ask the model of a client, during a call of that client's, which a person is asked about each time; `off` by default",
-  ),
   shared: setting(
     trueOrFalse().optional(),
     "whether all principals share one connection to it, and on stdio one process. By default each principal has its own; share what holds nothing of a person",

@@ -68,6 +68,8 @@ export interface Carried {
   readonly asks?: Required<Pick<ClientRequest, "ask">> | undefined;
   /** Replaces the BigInts of an answer. By default by what `JSON.stringify` writes with all digits. */
   readonly numbers?: (<Value>(value: Value) => Value) | undefined;
+  /** Whether the server is for one request alone. */
+  readonly isOfRequest?: boolean | undefined;
   /** The reply that the client reads instead of the service's. */
   readonly present?: ((reply: ProgramReply) => ProgramReply) | undefined;
 }
@@ -177,7 +179,7 @@ export function buildServer(
   const { numbers = withRawNumbers } = carried;
   const server = new Server(
     { name: "ptc", version, title: "ptc" },
-    { capabilities: { tools: { listChanged: true }, ...(connection.isWhole ? OFFERED : {}) }, instructions },
+    { capabilities: { tools: { listChanged: true }, ...(connection.isWhole ? offeredTo(era) : {}) }, instructions },
   );
   if (connection.isWhole) serveOffers(server, connection, era, carried);
   server.setRequestHandler("tools/list", async () => {
@@ -209,14 +211,32 @@ export function buildServer(
 }
 
 /** What ptc declares where servers offer clients more than tools. */
-const OFFERED = { resources: { listChanged: true }, prompts: { listChanged: true }, completions: {} };
+function offeredTo(era: Era) {
+  const isLegacy = era === "legacy";
+  return {
+    // A newer client names what it follows in a request that does not reach servers.
+    resources: { listChanged: true, ...(isLegacy ? { subscribe: true } : {}) },
+    prompts: { listChanged: true },
+    completions: {},
+    ...(isLegacy ? { logging: {} } : {}),
+  };
+}
 
 const INTERNAL_ERROR = -32603;
 
 /** Serves what servers offer beside tools. */
 function serveOffers(server: Server, connection: McpConnection, era: Era, carried: Carried): void {
-  const { offers } = connection;
   const { numbers = withRawNumbers } = carried;
+  const { offers, serverNotices } = connection;
+  const sent = (sending: Promise<void>) => void sending.catch(() => {});
+  // Each request of a newer client over HTTP has a server of its own, which ends with it.
+  if (carried.isOfRequest !== true)
+    serverNotices.sink = {
+      listChanged: (list) =>
+        sent(list === "resources" ? server.sendResourceListChanged() : server.sendPromptListChanged()),
+      updated: (uri) => sent(server.sendResourceUpdated({ uri })),
+      message: (params) => sent(server.sendLoggingMessage(numbers(params))),
+    };
   const answer = async (
     method: string,
     asked: unknown,
@@ -253,6 +273,15 @@ function serveOffers(server: Server, connection: McpConnection, era: Era, carrie
       await answer("resources/read", params.uri, context, (request) => offers.read(params.uri, request)),
     ),
   );
+  if (era === "legacy")
+    for (const method of ["resources/subscribe", "resources/unsubscribe"] as const)
+      server.setRequestHandler(method, async ({ params: { uri } }, context) =>
+        answered(
+          await answer(method, uri, context, (request) =>
+            connection.subscribe(uri, method === "resources/subscribe", request),
+          ),
+        ),
+      );
   server.setRequestHandler("prompts/get", async ({ params: { name, arguments: args } }, context) =>
     answered(
       await answer("prompts/get", [name, args], context, (request) => offers.prompt(name, args, request)),

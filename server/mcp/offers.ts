@@ -124,6 +124,14 @@ export class Offers {
     }));
   }
 
+  /** Begins or ends a subscription, which is a call of `resources/read` with `subscribe` beside its URI. */
+  async subscribe(uri: string, subscribe: boolean, request: ClientRequest): Promise<OfferAnswer> {
+    const found = await this.#ofUri(uri);
+    if (found === undefined) return failed("unknown", "no server offers such a resource");
+    const answer = await this.#access.call(found.tool, { uri: found.uri, subscribe }, request, false);
+    return answerOf(answer, () => ({}));
+  }
+
   /** The messages of a prompt (MCP 2025-11-25, "Getting a Prompt"). */
   async prompt(name: string, args: unknown, request: ClientRequest): Promise<OfferAnswer> {
     const found = await this.#ofPrompt(name);

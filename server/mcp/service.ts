@@ -23,7 +23,8 @@ import type { ClientView } from "../../tools/client-names.ts";
 import type { DirectTool } from "../../tools/direct-tools.ts";
 import type { ExposedProgram } from "../../tools/exposed-programs.ts";
 import type { LiveCatalog } from "../../tools/live-catalog.ts";
-import { Offers } from "./offers.ts";
+import { ClientServerNotices } from "./notices.ts";
+import { type OfferAnswer, Offers } from "./offers.ts";
 import type { Presenting } from "./present-call.ts";
 import {
   type ClientConnection,
@@ -103,11 +104,25 @@ export class McpService {
     options.catalog.onServersChanged(() => {
       for (const connection of this.#connections) connection.onToolsChanged();
     });
+    options.catalog.onNotice?.((module, principal, notice) => {
+      for (const { context, serverNotices } of this.#connections)
+        if (principal === undefined || principal === context.principal) serverNotices.take(module, notice);
+    });
   }
 
   /** Adds the user's words to the conversations of all connections. Over standard streams there is one. */
   say(text: string): void {
     for (const { conversation } of this.#connections) conversation.say(text);
+  }
+
+  /** Whether another connection of a principal has subscribed to a resource. */
+  isSubscribed(uri: string, but: McpConnection): boolean {
+    return [...this.#connections].some(
+      (each) =>
+        each !== but &&
+        each.context.principal === but.context.principal &&
+        each.serverNotices.subscribed.has(uri),
+    );
   }
 
   /** Opens a client's connection. Its programs run on behalf of `context`. */
@@ -120,6 +135,9 @@ export class McpService {
 
 /** The tools that show nothing but definitions. */
 const SHOWS_NO_DATA: ReadonlySet<string> = new Set(["search_tools", "inspect_tool", "list_callable_tools"]);
+
+/** The most resources that one client subscribes to. */
+const MAX_SUBSCRIPTIONS = 1_000;
 
 /** The part of a program request that a client's request gives. */
 type GivenProgram = Pick<ProgramRequest, "program" | "timeoutMs" | "typecheck" | "session" | "resumed">;
@@ -141,12 +159,20 @@ export class McpConnection implements ClientConnection {
   readonly #elsewhere: SharedConversation | undefined;
   /** What servers offer the client beside tools. */
   readonly offers: Offers;
+  /** What servers say to the client unasked. */
+  readonly serverNotices: ClientServerNotices;
 
   constructor(service: McpService, context: RunContext & Viewer, onClose: () => void) {
     const { facts } = service.options;
     this.#service = service;
     this.#context = context;
     this.#onClose = onClose;
+    this.serverNotices = new ClientServerNotices(
+      async (module) =>
+        service.options.views?.()?.has(module) === true &&
+        (await this.known()).servers.some((server) => server.module === module),
+      () => (service.options.labels?.() ?? []).length === 0,
+    );
     this.offers = new Offers({
       known: () => this.known(),
       views: () => service.options.views?.() ?? new Map(),
@@ -391,6 +417,23 @@ export class McpConnection implements ClientConnection {
         return { ...reply, content: [...reply.content, ...more] };
       },
     };
+  }
+
+  /** Begins or ends the client's subscription to a resource, where it may be read. */
+  async subscribe(uri: string, isWanted: boolean, request: ClientRequest): Promise<OfferAnswer> {
+    const { subscribed } = this.serverNotices;
+    const isShared = this.#service.isSubscribed(uri, this);
+    const isLast = !isWanted && !isShared;
+    if (isWanted && !subscribed.has(uri) && subscribed.size >= MAX_SUBSCRIPTIONS)
+      return { kind: "failed", why: "refused", message: `there are ${MAX_SUBSCRIPTIONS} subscriptions, the most` };
+    const answer: OfferAnswer =
+      isWanted || isLast
+        ? await this.offers.subscribe(uri, isWanted, request)
+        : { kind: "result", result: {} };
+    if (answer.kind !== "result") return answer;
+    if (isWanted) subscribed.add(uri);
+    else subscribed.delete(uri);
+    return answer;
   }
 
   /** Calls a method of a server for the client itself. @param asks whether a person may be asked. */

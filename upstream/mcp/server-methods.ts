@@ -155,7 +155,8 @@ export type SendRequest = (
 /**
  * Calls a server's method as if it were a tool: resolves with a result whose structured content is the method's answer. Lists are
  * followed to their last page, within the time limit of one call. With `complete` among the arguments, what the method would get is not
- * got, and an argument of it is completed (MCP 2025-11-25, "Completion").
+ * got, and an argument of it is completed (MCP 2025-11-25, "Completion"). With `subscribe`, a resource is not read, and a
+ * subscription to it begins or ends ("Subscriptions").
  *
  * @throws UpstreamError, and ToolListingError for an answer that is not valid for the method.
  */
@@ -170,7 +171,11 @@ export async function callMethod(
   const list = (listed: Listed): Promise<unknown[]> =>
     listAllPages((cursor) => sendInTime(listed.method, cursor === undefined ? {} : { cursor }), listed);
   const given = isObject(call.arguments) ? call.arguments : {};
-  const { complete, ...params } = given;
+  const { complete, subscribe, ...params } = given;
+  if (typeof subscribe === "boolean" && method === "resources/read") {
+    await sendInTime(subscribe ? "resources/subscribe" : "resources/unsubscribe", params);
+    return structured({ contents: [] });
+  }
   if (isObject(complete) && (method === "prompts/get" || method === "resources/read")) {
     const ref =
       method === "prompts/get"

@@ -148,6 +148,42 @@ describe("what servers offer beside tools", () => {
     await expect(client.readResource({ uri: "mcp://desk/ui://view" })).rejects.toThrow("no server offers");
   });
 
+  it("tells of changes, of what is subscribed to and of logs, each of which says whose it is", async () => {
+    const served = await serveBoth();
+    const { client, call } = await connect(served);
+    const heard: [string, unknown][] = [];
+    client.fallbackNotificationHandler = async ({ method, params }) => void heard.push([method, params]);
+    const uri = "mcp://desk/mem://note";
+    await client.subscribeResource({ uri });
+    await expect(client.subscribeResource({ uri: "mem://note" })).rejects.toThrow("no server offers");
+    const notice = (method: string, params: object = {}) => ({ method: `notifications/${method}`, params });
+    const say = [
+      notice("resources/list_changed"),
+      notice("resources/list_changed"),
+      notice("prompts/list_changed"),
+      notice("resources/updated", { uri: "mem://note" }),
+      notice("resources/updated", { uri: "mem://other" }),
+      notice("message", { level: "info", logger: "shelf", data: "hello" }),
+      notice("message", { level: "shouted", data: "it" }),
+    ];
+    await call("mcp__desk__chart", { say });
+    await call("mcp__shelf__chart", { say: say.slice(3, 4) });
+    await expect.poll(() => heard.length).toBe(4);
+    // A server's lists are asked for again a moment after it has said that they have changed, so that the order is open.
+    const known = [
+      ["notifications/resources/list_changed", undefined],
+      ["notifications/prompts/list_changed", undefined],
+      ["notifications/resources/updated", { uri }],
+      ["notifications/message", { level: "info", logger: "desk/shelf", data: "hello" }],
+    ];
+    expect(heard).toEqual(expect.arrayContaining(known));
+    await client.unsubscribeResource({ uri });
+    await call("mcp__desk__chart", { say: say.slice(3, 5) });
+    await call("mcp__desk__chart", { say: say.slice(2, 3) });
+    await expect.poll(() => heard.length).toBe(5);
+    expect(heard[4]?.[0]).toBe("notifications/prompts/list_changed");
+  });
+
   it("is nothing where only programs, or single tools, reach servers", async () => {
     const served = await serveBoth({ discovery: "auto" });
     const { client, call } = await connect(served);
