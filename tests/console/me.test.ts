@@ -140,6 +140,7 @@ describe("the page about the viewer", () => {
       context: {
         ...{ principal: ADA.principal, source: "serve", name: "laptop", groups: ["staff"] },
         boundGroups: ["eu"],
+        withOwnToken: true,
       },
       scopes: new Set(["ptc:run"]),
     });

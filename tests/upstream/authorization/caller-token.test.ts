@@ -72,8 +72,8 @@ describe("the token of a caller", () => {
     expect(told).toEqual(expect.arrayContaining([subject, sent]));
   });
 
-  test("is exchanged once for many requests, again for another token, and again when it has expired", async () => {
-    const idp = await serveExchanging({ expiresIn: 16 });
+  test("is exchanged once for many requests, and again for another token", async () => {
+    const idp = await serveExchanging();
     const { list } = await setUp(idp, { token_exchange: { ...client(idp.issuer), actor: false } });
     const [one, other] = [await idp.callerToken("ada"), await idp.callerToken("ada", "less")];
     await Promise.all([list("idp#ada", one), list("idp#ada", one)]);
@@ -81,9 +81,17 @@ describe("the token of a caller", () => {
     expect(idp.tokenRequests).toHaveLength(1);
     await list("idp#ada", other);
     expect(idp.tokenRequests).toHaveLength(2);
+  });
+
+  test("is exchanged again when it has expired", async () => {
+    const idp = await serveExchanging({ expiresIn: 16 });
+    const { list } = await setUp(idp, { token_exchange: client(idp.issuer) });
+    const token = await idp.callerToken("ada");
+    await list("idp#ada", token);
+    const before = idp.tokenRequests.length;
     await new Promise((resolve) => setTimeout(resolve, 1_500));
-    await list("idp#ada", one);
-    expect(idp.tokenRequests).toHaveLength(3);
+    await list("idp#ada", token);
+    expect(idp.tokenRequests.length).toBeGreaterThan(before);
   });
 
   test("of one person is of no use to another", async () => {
