@@ -11,9 +11,9 @@ import { buildAuthorizer, refuseUnmatchedPatterns } from "../configuration/polic
 import type { ExecutedRun } from "../execution/output/executed-run.ts";
 import { RunOutputs } from "../execution/runs/run-outputs.ts";
 import { LearningBetweenRuns } from "../generation/learning/learn-between-runs.ts";
-import { serverModule } from "../protocol/tool-names.ts";
 import { loadPrinters, type Printers } from "../languages/languages.ts";
 import { owns } from "../protocol/run-context.ts";
+import { serverModule } from "../protocol/tool-names.ts";
 import type { LiveCatalog } from "../tools/live-catalog.ts";
 import { buildProgramTools } from "../tools/program-tools.ts";
 import { FollowedRanking } from "../tools/search/open-ranking.ts";

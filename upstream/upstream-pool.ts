@@ -6,7 +6,14 @@ import { LOCAL_PRINCIPAL } from "../protocol/run-context.ts";
 import type { CredentialSource, ServerCredentials } from "./authorization/credentials.ts";
 import { CallGate, Circuit, type GateLimits } from "./call-gate.ts";
 import { notReadyInTime } from "./tool-servers.ts";
-import type { ServerNotice, ToolsChange, Upstream, UpstreamCall, UpstreamConnection, UpstreamListing } from "./upstream.ts";
+import type {
+  ServerNotice,
+  ToolsChange,
+  Upstream,
+  UpstreamCall,
+  UpstreamConnection,
+  UpstreamListing,
+} from "./upstream.ts";
 import { UpstreamError } from "./upstream-error.ts";
 
 export interface PoolOptions {
@@ -112,8 +119,7 @@ export class UpstreamPool {
       onUnused: () => {
         this.#live.delete(upstream);
       },
-      onNotice: (notice) =>
-        onNotice?.(source.name, source.isShared === true ? undefined : principal, notice),
+      onNotice: (notice) => onNotice?.(source.name, source.isShared === true ? undefined : principal, notice),
       onIdle: () => {
         this.#live.delete(upstream);
         this.#drop(upstream, user);

@@ -19,7 +19,7 @@ export interface ToolAnswer {
 }
 
 /** A block with what its server says of it to clients. */
-export type AnswerBlock = EmittedBlock & {
+type AnswerBlock = EmittedBlock & {
   readonly annotations?: Record<string, unknown>;
   readonly icons?: unknown;
   readonly size?: unknown;

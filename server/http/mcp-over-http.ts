@@ -113,7 +113,11 @@ export class McpOverHttp {
     const method = request?.headers.get("mcp-method") ?? TELLS_INSTRUCTIONS;
     // They name tools, so that all that the caller may see are looked through for them.
     const instructions = method === TELLS_INSTRUCTIONS ? await connection.instructions() : "";
-    return buildServer(this.#service, connection, instructions, "modern", { sealer, asker, isOfRequest: true });
+    return buildServer(this.#service, connection, instructions, "modern", {
+      sealer,
+      asker,
+      isOfRequest: true,
+    });
   }
 }
 

@@ -179,7 +179,10 @@ export function buildServer(
   const { numbers = withRawNumbers } = carried;
   const server = new Server(
     { name: "ptc", version, title: "ptc" },
-    { capabilities: { tools: { listChanged: true }, ...(connection.isWhole ? offeredTo(era) : {}) }, instructions },
+    {
+      capabilities: { tools: { listChanged: true }, ...(connection.isWhole ? offeredTo(era) : {}) },
+      instructions,
+    },
   );
   if (connection.isWhole) serveOffers(server, connection, era, carried);
   server.setRequestHandler("tools/list", async () => {

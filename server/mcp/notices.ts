@@ -3,7 +3,7 @@
  * server, and a flood of them costs the client little.
  */
 import { clientUri } from "../../tools/client-names.ts";
-import type { ServerNotice } from "../../upstream/upstream.ts";
+import type { HeardNotice } from "../../tools/live-catalog.ts";
 
 /** Receives notices for a client, in the form of MCP. */
 export interface NoticeSink {
@@ -44,7 +44,7 @@ export class ClientServerNotices {
   }
 
   /** Takes what the server of a module has said. */
-  take(module: string, notice: ServerNotice): void {
+  take(module: string, notice: HeardNotice): void {
     const { sink } = this;
     if (sink === undefined) return;
     switch (notice.kind) {
@@ -90,6 +90,7 @@ export class ClientServerNotices {
 function readMessage(module: string, { level, logger, data }: Record<string, unknown>) {
   const known = LEVELS.find((each) => each === level);
   if (known === undefined || data === undefined) return undefined;
-  const name = typeof logger === "string" ? `/${logger.replace(/[^\w.:-]/g, "_").slice(0, MAX_LOGGER_CHARS)}` : "";
+  const name =
+    typeof logger === "string" ? `/${logger.replace(/[^\w.:-]/g, "_").slice(0, MAX_LOGGER_CHARS)}` : "";
   return { level: known, logger: `${module}${name}`, data };
 }

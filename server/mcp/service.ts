@@ -425,7 +425,11 @@ export class McpConnection implements ClientConnection {
     const isShared = this.#service.isSubscribed(uri, this);
     const isLast = !isWanted && !isShared;
     if (isWanted && !subscribed.has(uri) && subscribed.size >= MAX_SUBSCRIPTIONS)
-      return { kind: "failed", why: "refused", message: `there are ${MAX_SUBSCRIPTIONS} subscriptions, the most` };
+      return {
+        kind: "failed",
+        why: "refused",
+        message: `there are ${MAX_SUBSCRIPTIONS} subscriptions, the most`,
+      };
     const answer: OfferAnswer =
       isWanted || isLast
         ? await this.offers.subscribe(uri, isWanted, request)

@@ -32,7 +32,7 @@ describe("what clients read of a server", () => {
       expect(serverUri(other)).toBeUndefined();
   });
 
-  it("keeps `_meta` but for what is ptc's or the protocol's, and views say whose they are", () => {
+  it("keeps what is said to clients, but for what only ptc or the protocol may say, and views name their server", () => {
     const csp = { connectDomains: ["https://api.example"], frameDomains: [] };
     const meta = {
       ui: { resourceUri: "ui://chart", csp, visibility: ["app"] },
