@@ -18,6 +18,7 @@ import { kubernetes } from "./runs/kubernetes.ts";
 import { library } from "./runs/library.ts";
 import { calls, pythonPrograms, refills, trivialRun } from "./runs/served.ts";
 import { coldRun, sharedHost } from "./runs/shell.ts";
+import { wasm } from "./runs/wasm.ts";
 import { brokeredCall, insideSandbox } from "./sandboxed.ts";
 import { growth, thousandRuns } from "./scale.ts";
 
@@ -36,6 +37,7 @@ const MEASUREMENTS: readonly Measurement[] = [
   sharedHost,
   coldRun,
   engines,
+  wasm,
   kubernetes,
   arrivals,
   growth,

@@ -23,7 +23,7 @@ import type { Approval, RunApprovals } from "./approvals/approvals.ts";
 import { announceCall, type RunEvents } from "./decision-events.ts";
 import type { ElicitationAnswer, ServerElicitation } from "./elicitation/elicitation.ts";
 import { parseElicitation } from "./elicitation/parse-elicitation.ts";
-import { roundedProblem, withExactNumbers } from "./exact-numbers.ts";
+import { roundedProblem, withExactNumbersInTurns } from "./exact-numbers.ts";
 import type { CallFlow, RunFlow } from "./flow/run-flow.ts";
 import { isStructured, normalizeResult } from "./normalize-result.ts";
 import type { Authorizer, Decision, DecisionGround } from "./policy/authorizer.ts";
@@ -204,9 +204,10 @@ export class Dispatcher implements CallDispatcher {
       const why = this.#whyUnknown(asked.tool);
       return refuse(asked.tool, "unavailable", `'${asked.tool}' is not available in execute_program${why}`);
     }
-    // Rules, people and the server are given the same arguments.
-    const call = { ...asked, arguments: withExactNumbers(tool.inputSchema, asked.arguments) };
+    // Calls are counted in their order, and a small one does not wait for a large one before it.
     const { seq, history: before } = this.#state.begin(tool, run.seq);
+    // Rules, people and the server are given the same arguments.
+    const call = { ...asked, arguments: await withExactNumbersInTurns(tool.inputSchema, asked.arguments) };
     const follow = this.#following(tool, call, seq);
     const history: RunHistory =
       follow === undefined

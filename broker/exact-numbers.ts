@@ -1,3 +1,4 @@
+import { inTurns, isLight, StepRoom, type Steps } from "../base/in-turns.ts";
 import { isBigIntegerText, isObject } from "../base/json.ts";
 import { member, SchemaReferences } from "../catalog/model/schema-references.ts";
 import type { SchemaViolation } from "./schemas/schema-problem.ts";
@@ -51,6 +52,28 @@ export function roundedProblem(
     return { place, message };
   }
   return undefined;
+}
+
+/** The same for a value of any size, with turns of the event loop while its texts are looked for. */
+export async function withExactNumbersInTurns(inputSchema: unknown, args: unknown): Promise<unknown> {
+  if (isLight(args)) return withExactNumbers(inputSchema, args);
+  return (await inTurns(bigTextSteps(args, 0))) ? withExactNumbers(inputSchema, args) : args;
+}
+
+/** The steps of `hasBigIntegerText`. */
+function* bigTextSteps(value: unknown, depth: number): Steps<boolean> {
+  if (typeof value !== "object" || value === null || depth > MAX_DEPTH)
+    return hasBigIntegerText(value, depth);
+  const names = Array.isArray(value) ? undefined : Object.keys(value);
+  const length = names?.length ?? (value as unknown[]).length;
+  const room = new StepRoom();
+  for (let i = 0; i < length; i++) {
+    const part = (value as Record<string | number, unknown>)[names?.[i] ?? i];
+    const { isFull, isHeavy } = room.take(part);
+    if (isFull) yield;
+    if (isHeavy ? yield* bigTextSteps(part, depth + 1) : hasBigIntegerText(part, depth + 1)) return true;
+  }
+  return false;
 }
 
 function hasBigIntegerText(value: unknown, depth = 0): boolean {

@@ -38,6 +38,7 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, () => Promise<Defi
   },
   Servers: {
     add: async () => (await import("./commands/configuration/add.ts")).addCommand,
+    servers: async () => (await import("./commands/servers.ts")).serversCommand,
     auth: async () => (await import("./commands/auth.ts")).authCommand,
     token: async () => (await import("./commands/token.ts")).tokenCommand,
     learn: async () => (await import("./commands/learn.ts")).learnCommand,

@@ -1,4 +1,4 @@
-import type { Command } from "commander";
+import type { Command, CommandOptions } from "commander";
 import type { Project } from "../project/open-project.ts";
 import { type DefineCommand, defineCommand, type ExitCode, type Surroundings, warnOn } from "./command.ts";
 
@@ -15,6 +15,7 @@ export function defineProjectCommand<Given extends [...unknown[], ProjectFlags]>
   name: string,
   run: (project: Project, ...given: [...Given, Surroundings]) => Promise<ExitCode>,
   describe: (command: Command) => Command,
+  options?: CommandOptions,
 ): DefineCommand {
   return defineCommand<Given>(
     name,
@@ -24,6 +25,7 @@ export function defineProjectCommand<Given extends [...unknown[], ProjectFlags]>
       return inProject(flags, surroundings, (project) => run(project, ...given));
     },
     describe,
+    options,
   );
 }
 

@@ -4,12 +4,13 @@
  */
 
 import { createHash } from "node:crypto";
-import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import * as z from "zod/mini";
 import { parseForeignJson } from "../base/json.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
+import { writePrivateFileSync } from "../system/private-file.ts";
 
 const Unlisted = z.record(z.string(), z.string());
 const LIMITS = { maxBytes: 1024 * 1024, maxDepth: 2 };
@@ -50,9 +51,7 @@ export class UnlistedServers {
         return;
       }
       mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
-      const unfinished = `${this.#path}.${process.pid}`;
-      writeFileSync(unfinished, JSON.stringify(now), { mode: 0o600 });
-      renameSync(unfinished, this.#path);
+      writePrivateFileSync(this.#path, JSON.stringify(now));
     } catch {
       // See above.
     }

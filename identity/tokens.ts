@@ -7,7 +7,7 @@
  * who can write to the storage cannot make a token for somebody.
  */
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod";
 import { type Documents, LockTaken, sealedDocument } from "../archive/documents.ts";
@@ -17,6 +17,7 @@ import { type Sealer, SealingError } from "../secrets/sealing.ts";
 import { openSharedDocuments, sharedStorage } from "../storage/storage.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import { lockFile } from "../system/lock-file.ts";
+import { writePrivateFile } from "../system/private-file.ts";
 import { hideFromGit, PRIVATE_FOLDER_NAME } from "../system/private-folder.ts";
 import { type Caller, invalidToken, principalOfToken, type Refusal } from "./caller.ts";
 
@@ -293,14 +294,9 @@ function fileIn(directory: string): TokenPlace {
       }
     },
     write: async (text) => {
-      const draft = `${path}.${process.pid}`;
-      try {
-        writeFileSync(draft, text, { mode: 0o600, flag: "w" });
-        renameSync(draft, path);
-      } catch (error) {
-        rmSync(draft, { force: true });
+      await writePrivateFile(path, text).catch((error: unknown) => {
         throw faultOf(error);
-      }
+      });
     },
     alone: async (work) => {
       try {

@@ -11,7 +11,7 @@
  * that is there. A principal's passkeys belong to one address, whose host name is the RP ID.
  */
 import { createHash, randomBytes } from "node:crypto";
-import { chmod, mkdir, open, readFile, rename, rm } from "node:fs/promises";
+import { chmod, mkdir, readFile } from "node:fs/promises";
 import { isIP } from "node:net";
 import { homedir } from "node:os";
 import { join } from "node:path";
@@ -33,6 +33,7 @@ import { type Sealer, SealingError } from "../secrets/sealing.ts";
 import { openSharedDocuments, sharedStorage } from "../storage/storage.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import { LockError, lockFile } from "../system/lock-file.ts";
+import { writePrivateFile } from "../system/private-file.ts";
 
 /** A passkey or what is done with it does not count, or passkeys cannot be read or kept. The message is one line, for people. */
 export class PasskeyError extends Error {
@@ -128,19 +129,7 @@ function passkeyFiles(folder: string): PasskeyStore {
       }),
     write: (principal, kept) =>
       onFile(async () => {
-        const draft = `${pathOf(principal)}.${randomBytes(6).toString("hex")}`;
-        try {
-          const handle = await open(draft, "wx", 0o600);
-          try {
-            await handle.writeFile(JSON.stringify(kept));
-            await handle.sync();
-          } finally {
-            await handle.close();
-          }
-          await rename(draft, pathOf(principal));
-        } finally {
-          await rm(draft, { force: true });
-        }
+        await writePrivateFile(pathOf(principal), JSON.stringify(kept));
       }),
     async withLock(principal, work) {
       const release = await onFile(async () => {

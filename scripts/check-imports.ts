@@ -2,6 +2,7 @@
 import { globSync } from "node:fs";
 import { join } from "node:path";
 import { cruise, type ICruiseResult } from "dependency-cruiser";
+import { importedByCommands, MOST_IMPORTED_BY_COMMANDS } from "./command-imports.ts";
 import { folderCycles } from "./folder-cycles.ts";
 import { FOLDERS, forbidden, options } from "./import-rules.ts";
 
@@ -35,6 +36,13 @@ for (const { folder, members, imports: circle } of folderCycles(imports)) {
   );
 }
 
+const ofCommands = importedByCommands(imports, FOLDERS);
+if (ofCommands.length > MOST_IMPORTED_BY_COMMANDS) {
+  mistakes.push(
+    `cli/ imports ${ofCommands.length} files of other folders, more than ${MOST_IMPORTED_BY_COMMANDS}: move what the command does into project/, so that it only reads flags and prints`,
+  );
+}
+
 const seen = new Set(modules.map((module) => module.source));
 const unseen = globSync(CHECKED.map((folder) => `${folder}/**/*.{ts,mjs,js}`))
   .filter((file) => !file.startsWith(GOLDEN))
@@ -43,4 +51,6 @@ mistakes.push(...unseen.map((file) => `${file} was not seen by the import checke
 
 for (const mistake of mistakes) console.error(mistake);
 if (mistakes.length > 0) process.exit(1);
-console.log(`${seen.size} modules keep the import rules, and no folder imports in a circle`);
+console.log(
+  `${seen.size} modules keep the import rules, no folder imports in a circle, and cli/ imports ${ofCommands.length} files of other folders`,
+);

@@ -6,7 +6,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   base: [],
   protocol: ["base"],
   system: ["base", "protocol"],
-  secrets: ["base", "protocol"],
+  secrets: ["base", "protocol", "system"],
   catalog: ["base", "protocol"],
   codegen: ["base", "protocol", "catalog"],
   "runner-image": ["base", "protocol"],

@@ -1,10 +1,10 @@
-import { randomUUID } from "node:crypto";
-import { chmod, lstat, mkdir, open, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, lstat, mkdir, readFile, stat } from "node:fs/promises";
 import { dirname } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import * as z from "zod/mini";
 import { parseForeignJson } from "../base/json.ts";
 import { whyFolderIsUnsafe } from "../base/unsafe-folder.ts";
+import { LockError, lockFile } from "../system/lock-file.ts";
+import { writePrivateFile } from "../system/private-file.ts";
 
 /**
  * The keyring of the user's system: Keychain on macOS, Credential Manager on Windows, and any Secret Service on Linux (GNOME
@@ -146,19 +146,21 @@ const MAX_BYTES = 8 * 1024 * 1024;
 const SecretsJson = z.strictObject({ version: z.literal(1), values: z.record(z.string(), z.string()) });
 
 const OTHERS = 0o077;
-/** A writer holds the lock for milliseconds. An older lock was left by a killed process. */
-const LOCK_STALE_MS = 10_000;
-const LOCK_PAUSE_MS = 20;
 
 /** A file that only its owner may read, for systems without a keyring. */
 export class SecretsFile implements Keyring {
   readonly name: string;
   readonly #path: string;
+  readonly #patienceMs: number;
 
-  /** @param path an absolute path. The file is created with the first value. */
-  constructor(path: string) {
+  /**
+   * @param path an absolute path. The file is created with the first value.
+   * @param options `patienceMs` is how long a writer waits for the lock of the file.
+   */
+  constructor(path: string, { patienceMs = PATIENCE_MS }: { patienceMs?: number } = {}) {
     this.name = path;
     this.#path = path;
+    this.#patienceMs = patienceMs;
   }
 
   async get(account: string): Promise<string | undefined> {
@@ -208,14 +210,8 @@ export class SecretsFile implements Keyring {
       await this.#locked(async () => {
         const next = change(await this.#read());
         if (next === undefined) return;
-        const draft = `${this.#path}.${randomUUID()}`;
-        try {
-          const text = `${JSON.stringify({ version: 1, values: Object.fromEntries(next) }, undefined, 1)}\n`;
-          await writeFile(draft, text, { mode: 0o600, flag: "wx", flush: true });
-          await rename(draft, this.#path);
-        } finally {
-          await rm(draft, { force: true });
-        }
+        const kept = { version: 1, values: Object.fromEntries(next) };
+        await writePrivateFile(this.#path, `${JSON.stringify(kept, undefined, 1)}\n`);
       });
     } catch (error) {
       throw this.#fault("cannot be written", error);
@@ -231,27 +227,17 @@ export class SecretsFile implements Keyring {
   }
 
   async #locked(work: () => Promise<void>): Promise<void> {
-    const lock = `${this.#path}.lock`;
-    for (;;) {
-      try {
-        await (await open(lock, "wx", 0o600)).close();
-        break;
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-      }
-      const held = await stat(lock).catch(() => undefined);
-      if (held !== undefined && Date.now() - held.mtimeMs > LOCK_STALE_MS) await rm(lock, { force: true });
-      else await delay(LOCK_PAUSE_MS);
-    }
+    const release = await lockFile(`${this.#path}.lock`, { patienceMs: this.#patienceMs });
     try {
       await work();
     } finally {
-      await rm(lock, { force: true });
+      release();
     }
   }
 
   #fault(what: string, error: unknown): KeyringError {
     if (error instanceof KeyringError) return error;
+    if (error instanceof LockError) return new KeyringError(error.message, { cause: error });
     const { code } = error as NodeJS.ErrnoException;
     return new KeyringError(`${this.#path} ${what} (${code ?? "unknown"})`, { cause: error });
   }

@@ -85,7 +85,9 @@ export class Conversation {
   readonly #givenElsewhere = new Map<string, Set<string>>();
   readonly #hintedLetters = new Map<string, number>();
   readonly #hintedElsewhere = new Map<string, number>();
-  #hintedWords: ReadonlyMap<string, ReadonlySet<string>> = new Map();
+  #hintedWords = new Map<string, ReadonlySet<string>>();
+  /** Whether a program keeps the map, which then changes no more. */
+  #areHintsKept = false;
   readonly #saidWords = new SaidWords();
   /** What is not indexed yet. */
   #waiting: { values: readonly unknown[]; origin: Origin }[] = [];
@@ -228,6 +230,7 @@ export class Conversation {
 
   /** What the model was shown so far without carrying the labels. */
   get hints(): Hints {
+    this.#areHintsKept = true;
     const letters = new Map(this.#hintedElsewhere);
     for (const [label, own] of this.#hintedLetters) letters.set(label, own + (letters.get(label) ?? 0));
     return { letters, words: this.#hintedWords };
@@ -241,8 +244,10 @@ export class Conversation {
     if (this.#hintedWords.size >= MAX_HINTED_WORDS) return;
     const known = this.#hintedWords.get(word);
     if (labels.every((label) => known?.has(label) === true)) return;
-    // Programs that were written before keep the map that they have.
-    this.#hintedWords = new Map(this.#hintedWords).set(word, new Set([...(known ?? []), ...labels]));
+    // Programs that were written before keep the map that they have. It is copied once for them, not for each word.
+    if (this.#areHintsKept) this.#hintedWords = new Map(this.#hintedWords);
+    this.#areHintsKept = false;
+    this.#hintedWords.set(word, new Set([...(known ?? []), ...labels]));
   }
 
   /** Records that a server was given data with these labels. */

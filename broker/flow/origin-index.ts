@@ -21,7 +21,7 @@ const MAX_TABLE = 65_536;
 const MIN_COMPARED = 50_000;
 const COMPARED_PER_CHAR = 96;
 /** A step of a search ends once it has compared so many, however few characters it has gone on by. */
-const MAX_COMPARED_IN_STEP = 100_000;
+const MAX_COMPARED_IN_STEP = 20_000;
 /** How much of a text is entered in one step, in characters, and how much of it is repeated in the next to be decoded there too. */
 const STEP_CHARS = 16_384;
 const STEP_OVERLAP = 256;
@@ -178,6 +178,45 @@ export class OriginIndex {
   }
 }
 
+/** The places of an index that were entered under one hash, the latest first. */
+class Places {
+  readonly #tables: readonly WordTable[];
+  #kind: "grams" | "words" = "grams";
+  #hash = 0;
+  #table = 0;
+  #entry = -1;
+
+  constructor(tables: readonly WordTable[]) {
+    this.#tables = tables;
+  }
+
+  lookUp(kind: "grams" | "words", hash: number): void {
+    this.#kind = kind;
+    this.#hash = hash;
+    this.#table = this.#tables.length;
+    this.#entry = -1;
+  }
+
+  /** Has no more. */
+  stop(): void {
+    this.#table = 0;
+    this.#entry = -1;
+  }
+
+  /** The next place; -1 if there are no more. */
+  next(): number {
+    while (this.#entry < 0) {
+      if (this.#table === 0) return -1;
+      const heads = (this.#tables[--this.#table] as WordTable)[this.#kind];
+      this.#entry = heads[this.#hash & (heads.length - 1)] ?? -1;
+    }
+    const table = this.#tables[this.#table] as WordTable;
+    const place = table.places[this.#entry] ?? -1;
+    this.#entry = (this.#kind === "grams" ? table.nextGram : table.nextWord)[this.#entry] ?? -1;
+    return place;
+  }
+}
+
 /** Finds the pieces that a text has in common with the texts of an index: runs of eight or more folded characters, and whole words. */
 export class Search {
   readonly #index: OriginIndex;
@@ -189,6 +228,11 @@ export class Search {
   /** A run is found at each of its words, but reported once. */
   readonly #known: Known = new Map();
   #at = 0;
+  /** What was looked up of what begins there, and the places that are still to be examined. A step may end between any two. */
+  #looked: "nothing" | "runs" | "words" = "nothing";
+  readonly #places: Places;
+  #seen = 0;
+  #wordEnd = 0;
   #left: number;
 
   /**
@@ -201,6 +245,7 @@ export class Search {
     { isExact = false }: { isExact?: boolean } = {},
   ) {
     this.#index = index;
+    this.#places = new Places(index.tables);
     this.#text = text;
     this.#end = text.length - 1;
     this.#onFound = onFound;
@@ -223,81 +268,85 @@ export class Search {
   advance(chars: number): void {
     const until = Math.min(this.#end, this.#at + chars);
     const least = Math.max(0, this.#left - MAX_COMPARED_IN_STEP);
-    const { codes, flags } = this.#text;
-    for (; this.#at < until && this.#left >= least; this.#at++) {
-      const at = this.#at;
-      if (codes[at] === 0) continue;
-      const isWord = ((flags[at] ?? 0) & WORD_START) !== 0;
-      if (!isWord && this.#isExact) continue;
-      this.#findRuns(at);
-      if (isWord) this.#findWords(at);
+    while (this.#at < until && this.#left >= least) {
+      const place = this.#places.next();
+      if (place < 0) this.#lookFurther();
+      else if (--this.#left >= 0) this.#examine(place);
     }
   }
 
-  #findRuns(at: number): void {
+  /** Looks up what begins here: first runs, then a whole word, which is too short for a run. Goes on to the next character after these. */
+  #lookFurther(): void {
+    const at = this.#at;
+    const { codes, flags } = this.#text;
+    const isWord = codes[at] !== 0 && ((flags[at] ?? 0) & WORD_START) !== 0;
+    this.#seen = 0;
+    if (this.#looked === "nothing") {
+      this.#looked = "runs";
+      if (!this.#mayBeginRun(at, isWord)) return;
+      this.#left -= this.#index.tables.length;
+      this.#places.lookUp("grams", hashOf(codes, at, at + GRAM));
+    } else if (this.#looked === "runs" && isWord) {
+      this.#looked = "words";
+      let end = at + 1;
+      while (((flags[end] ?? 1) & WORD_START) === 0) end++;
+      this.#wordEnd = end;
+      this.#left -= end - at;
+      this.#places.lookUp("words", hashOf(codes, at, end));
+    } else {
+      this.#looked = "nothing";
+      this.#at++;
+    }
+  }
+
+  #mayBeginRun(at: number, isWord: boolean): boolean {
+    if (!isWord && this.#isExact) return false;
+    const { codes, length } = this.#text;
+    for (let index = at; index < at + GRAM; index++) if (index >= length || codes[index] === 0) return false;
+    return true;
+  }
+
+  /** Compares what begins here with a place where the index may have the same. */
+  #examine(place: number): void {
+    const at = this.#at;
+    const isRun = this.#looked === "runs";
+    if ((this.#known.get(place - at) ?? 0) > at) this.#see();
+    else if (isRun) this.#examineRun(at, place);
+    else this.#examineWord(at, place);
+  }
+
+  #examineRun(at: number, place: number): void {
     const { codes } = this.#text;
-    const { length } = this.#text;
-    for (let index = at; index < at + GRAM; index++) if (index >= length || codes[index] === 0) return;
     const own = this.#index.text.codes;
-    const hash = hashOf(codes, at, at + GRAM);
-    const { tables } = this.#index;
-    let seen = 0;
-    for (let last = tables.length - 1; last >= 0 && seen < MAX_PLACES; last--) {
-      const table = tables[last] as WordTable;
-      let entry = table.grams[hash & (table.grams.length - 1)] ?? -1;
-      this.#left--;
-      for (; entry >= 0 && seen < MAX_PLACES; entry = table.nextGram[entry] ?? -1) {
-        const place = table.places[entry] ?? 0;
-        if (--this.#left < 0) return;
-        if ((this.#known.get(place - at) ?? 0) > at) {
-          seen++;
-          continue;
-        }
-        const length = this.#commonFrom(at, place);
-        if (length < GRAM) continue;
-        seen++;
-        let before = 0;
-        while (
-          at - before > 0 &&
-          place - before > 0 &&
-          codes[at - before - 1] !== 0 &&
-          codes[at - before - 1] === own[place - before - 1]
-        )
-          before++;
-        this.#left -= before;
-        this.#known.set(place - at, at + length);
-        this.#report(at - before, place - before, length + before);
-      }
-    }
+    const length = this.#commonFrom(at, place);
+    if (length < GRAM) return;
+    this.#see();
+    let before = 0;
+    while (
+      at - before > 0 &&
+      place - before > 0 &&
+      codes[at - before - 1] !== 0 &&
+      codes[at - before - 1] === own[place - before - 1]
+    )
+      before++;
+    this.#left -= before;
+    this.#known.set(place - at, at + length);
+    this.#report(at - before, place - before, length + before);
   }
 
-  /** Finds whole words that are too short for a run. */
-  #findWords(at: number): void {
-    const { codes, flags } = this.#text;
-    let wordEnd = at + 1;
-    while (((flags[wordEnd] ?? 1) & WORD_START) === 0) wordEnd++;
-    this.#left -= wordEnd - at;
-    const hash = hashOf(codes, at, wordEnd);
+  #examineWord(at: number, place: number): void {
     const own = this.#index.text;
-    const { tables } = this.#index;
-    let seen = 0;
-    for (let last = tables.length - 1; last >= 0 && seen < MAX_PLACES_OF_WORD; last--) {
-      const table = tables[last] as WordTable;
-      let entry = table.words[hash & (table.words.length - 1)] ?? -1;
-      for (; entry >= 0 && seen < MAX_PLACES_OF_WORD; entry = table.nextWord[entry] ?? -1) {
-        const place = table.places[entry] ?? 0;
-        if (--this.#left < 0) return;
-        if ((this.#known.get(place - at) ?? 0) > at) {
-          seen++;
-          continue;
-        }
-        const length = this.#commonFrom(at, place);
-        if (at + length < wordEnd || ((own.flags[place + wordEnd - at] ?? 1) & WORD_START) === 0) continue;
-        seen++;
-        this.#known.set(place - at, at + length);
-        this.#report(at, place, length);
-      }
-    }
+    const length = this.#commonFrom(at, place);
+    if (at + length < this.#wordEnd || ((own.flags[place + this.#wordEnd - at] ?? 1) & WORD_START) === 0)
+      return;
+    this.#see();
+    this.#known.set(place - at, at + length);
+    this.#report(at, place, length);
+  }
+
+  /** Counts a place that has the same. */
+  #see(): void {
+    if (++this.#seen >= (this.#looked === "runs" ? MAX_PLACES : MAX_PLACES_OF_WORD)) this.#places.stop();
   }
 
   #commonFrom(at: number, place: number): number {

@@ -68,6 +68,8 @@ const BETWEEN_SPACES = /[^\s"'`,;()[\]{}<>]+/g;
 const MAX_LEAVES = 5_000;
 const MAX_LEAF_CHARS = 200_000;
 const MAX_SHOWN_CHARS = 8_000_000;
+/** How much of what the user said is compared with a text that stands in it, beyond its own length. */
+const MAX_COMPARED_WITH_SAID = 2_000_000;
 const STEP_CHARS = 2_048;
 const SHOWN_STEP_CHARS = 16_384;
 
@@ -455,13 +457,14 @@ export class RunFlow {
         ];
         for (const search of searches) isCut = (await complete(search, pace)) || isCut;
         for (const { from: start, to, origin } of pieces) {
+          if (pace.isDue) await pace.rest();
           if (cover.holds(start, to)) continue;
           known.fill(1, start, to);
           for (const label of [...origin.labels, ...(origin.possible ?? [])])
             if (!found.has(label))
               found.set(label, { label, ...(origin.tool === undefined ? {} : { tool: origin.tool }) });
         }
-        if (index === 0) this.#hint(folded, known, words);
+        if (index === 0) await this.#hint(folded, known, words, pace);
       }
       if (pace.isDue) await pace.rest();
     }
@@ -469,7 +472,12 @@ export class RunFlow {
   }
 
   /** Notes the words of a shown text that no text without labels explains. */
-  #hint(folded: FoldedText, known: Uint8Array, found: readonly (Piece & { origin: Origin })[]): void {
+  async #hint(
+    folded: FoldedText,
+    known: Uint8Array,
+    found: readonly (Piece & { origin: Origin })[],
+    pace: Pace,
+  ): Promise<void> {
     const read = [...this.#read.keys(), ...this.#conversation.untraced];
     const { codes, flags } = folded;
     const spelt = new Set<string>();
@@ -479,6 +487,7 @@ export class RunFlow {
     let entered = 0;
     const end = folded.length - 1;
     for (let at = 0; at < end; ) {
+      if (pace.isDue) await pace.rest();
       let to = at + 1;
       while (to < end && ((flags[to] ?? WORD_START) & WORD_START) === 0) to++;
       const word = String.fromCharCode(...codes.subarray(at, Math.min(to, at + MIN_HINTED_CHARS)));
@@ -610,7 +619,7 @@ export class RunFlow {
       (explaining.length > 0 ||
         isNamedBy(text, end, this.#own.length > 0 ? [] : this.#texts) ||
         (isAccounted && typeof value === "string" && isMadeOf(read, pieces)));
-    const hinted = this.#hintedIn(read, text, explaining);
+    const hinted = await this.#hintedIn(read, text, explaining, pace);
     for (const [origin, length] of trusted)
       if (labels.size === 0 || length >= MIN_SHOWN_CHARS) refs.set(origin, true);
     // A value whose words all stand in texts without labels may have been made of these: an experiment can tell.
@@ -652,7 +661,12 @@ export class RunFlow {
   }
 
   /** The labels of what the model may have made a value of, where its program is all that explains it. */
-  #hintedIn(read: FoldedText, text: string, explaining: readonly Origin[]): Set<string> {
+  async #hintedIn(
+    read: FoldedText,
+    text: string,
+    explaining: readonly Origin[],
+    pace: Pace,
+  ): Promise<Set<string>> {
     const isFree = explaining.some(
       ({ kind, hints }) => kind === "result" || hints === undefined || hints.letters.size === 0,
     );
@@ -664,6 +678,7 @@ export class RunFlow {
     const { codes, flags } = read;
     const end = read.length - 1;
     for (let at = 0; at < end; ) {
+      if (pace.isDue) await pace.rest();
       let to = at + 1;
       while (to < end && ((flags[to] ?? WORD_START) & WORD_START) === 0) to++;
       if (to - at === end || to - at >= MIN_HINTED_WORD_CHARS) {
@@ -763,9 +778,11 @@ function isNamedBy(text: string, end: number, programs: readonly string[]): bool
   return programs.some((program) => [..."\"'`"].some((quote) => program.includes(`${quote}${text}${quote}`)));
 }
 
-/** Whether a text stands in another between these separators. */
+/** Whether a text stands in another between these separators. One that overlaps itself again and again may go unfound. */
 function isIn(said: string, text: string, between: RegExp): boolean {
-  for (let at = said.indexOf(text); at >= 0; at = said.indexOf(text, at + 1)) {
+  let left = said.length + MAX_COMPARED_WITH_SAID;
+  for (let at = said.indexOf(text); at >= 0 && left > 0; at = said.indexOf(text, at + 1)) {
+    left -= text.length;
     const [before, after] = [said[at - 1] ?? " ", said[at + text.length] ?? " "];
     if (between.test(before) && between.test(after)) return true;
   }

@@ -10,17 +10,15 @@ import {
   WHOLE,
 } from "../../broker/approvals/approval-text.ts";
 import { NOT_PROVEN } from "../../broker/approvals/approvals.ts";
-import type { Configuration } from "../../configuration/configuration.ts";
-import { loadConfiguration } from "../../configuration/load.ts";
-import { openPending } from "../../execution/pending/open-pending.ts";
-import type { PendingApproval, PendingApprovals } from "../../execution/pending/pending-approvals.ts";
+import type { PendingApproval } from "../../execution/pending/pending-approvals.ts";
+import { findPending } from "../../project/approvals.ts";
 import { LOCAL_USER, localUserName } from "../../project/local-user.ts";
+import type { Project } from "../../project/open-project.ts";
 import { describePrincipal } from "../../protocol/run-context.ts";
 import {
   CONFIG,
   type CommonFlags,
   collect,
-  defineCommand,
   defineGroup,
   EXIT,
   type ExitCode,
@@ -29,8 +27,8 @@ import {
   UsageError,
   write,
 } from "../command.ts";
+import { defineProjectCommand } from "../project-command.ts";
 import { confirmByTyping, openOwnTerminal } from "../terminal/approver.ts";
-import { findPending } from "./find-pending.ts";
 
 /** `ptc approvals ...`: runs that wait for a person. */
 export const approvalsCommand = defineGroup(
@@ -43,7 +41,7 @@ export const approvalsCommand = defineGroup(
 );
 
 /** `ptc approvals show` */
-const defineShowApproval = defineCommand("show", show, (command) =>
+const defineShowApproval = defineProjectCommand("show", show, (command) =>
   command
     .description(
       "show what a run waits for: the call with all of its arguments, and what its server says of the tool",
@@ -54,15 +52,20 @@ const defineShowApproval = defineCommand("show", show, (command) =>
     .addHelpText("after", "\nExample:\n  ptc approvals show 3f9a2c\n"),
 );
 
-async function show(ticket: string, flags: CommonFlags, surroundings: Surroundings): Promise<ExitCode> {
-  const pending = await withApprovals(flags, surroundings, (open) => findPending(open, ticket, undefined));
+async function show(
+  project: Project,
+  ticket: string,
+  flags: CommonFlags,
+  surroundings: Surroundings,
+): Promise<ExitCode> {
+  const pending = await findPending(await project.pendingApprovals(), ticket, undefined);
   const text = flags.json === true ? `${jsonLine(describePending(pending))}\n` : renderPending(pending);
   await write(surroundings.stdout, text);
   return EXIT.done;
 }
 
 /** `ptc approvals list` */
-const defineListApprovals = defineCommand("list", list, (command) =>
+const defineListApprovals = defineProjectCommand("list", list, (command) =>
   command
     .description("list the questions about calls that runs of everybody wait for, the oldest first")
     .option(...CONFIG)
@@ -72,24 +75,22 @@ const defineListApprovals = defineCommand("list", list, (command) =>
 );
 
 async function list(
+  project: Project,
   flags: CommonFlags & { principal?: string },
   surroundings: Surroundings,
 ): Promise<ExitCode> {
   const { stdout, stderr } = surroundings;
   const leftOut: string[] = [];
+  const approvals = await project.pendingApprovals();
   if (flags.json === true) {
     const whole: object[] = [];
-    await withApprovals(flags, surroundings, async (approvals) => {
-      for await (const pending of approvals.whole(flags.principal, (line) => leftOut.push(line)))
-        whole.push(describePending(pending));
-    });
+    for await (const pending of approvals.whole(flags.principal, (line) => leftOut.push(line)))
+      whole.push(describePending(pending));
     for (const line of leftOut) await tell(stderr, line);
     await write(stdout, `${jsonLine(whole)}\n`);
     return EXIT.done;
   }
-  const waiting = await withApprovals(flags, surroundings, (approvals) =>
-    approvals.list(flags.principal, (line) => leftOut.push(line)),
-  );
+  const waiting = await approvals.list(flags.principal, (line) => leftOut.push(line));
   const now = Date.now();
   const isOfSeveral = waiting.some(({ owner }) => owner.principal !== LOCAL_USER.principal);
   for (const { ticket, owner, request, askedAt, expiresAt, isAnswered, isLive } of waiting) {
@@ -156,7 +157,7 @@ interface AnswerFlags extends CommonFlags {
 }
 
 /** `ptc approvals approve` */
-const defineApprove = defineCommand("approve", approve, (command) =>
+const defineApprove = defineProjectCommand("approve", approve, (command) =>
   command
     .description(
       "approve the call that a run waits for; the run continues at once, or if it was suspended, when its client or `ptc run --ticket` asks for it",
@@ -178,12 +179,17 @@ const defineApprove = defineCommand("approve", approve, (command) =>
     .addHelpText("after", "\nExample:\n  ptc approvals approve 3f9a2c --like 'path=/tmp/*' --at-most 20\n"),
 );
 
-async function approve(ticket: string, flags: AnswerFlags, surroundings: Surroundings): Promise<ExitCode> {
-  return answer(ticket, chooseScope(flags), flags, surroundings);
+async function approve(
+  project: Project,
+  ticket: string,
+  flags: AnswerFlags,
+  surroundings: Surroundings,
+): Promise<ExitCode> {
+  return answer(project, ticket, chooseScope(flags), flags, surroundings);
 }
 
 /** `ptc approvals deny` */
-const defineDeny = defineCommand("deny", deny, (command) =>
+const defineDeny = defineProjectCommand("deny", deny, (command) =>
   command
     .description("deny the call that a run waits for; its program learns of it when it continues")
     .argument("<ticket>", "its ticket, or the beginning of it")
@@ -192,49 +198,55 @@ const defineDeny = defineCommand("deny", deny, (command) =>
     .addHelpText("after", "\nExample:\n  ptc approvals deny 3f9a2c\n"),
 );
 
-function deny(ticket: string, flags: AnswerFlags, surroundings: Surroundings): Promise<ExitCode> {
-  return answer(ticket, () => ({ decision: "denied" }), flags, surroundings);
+function deny(
+  project: Project,
+  ticket: string,
+  flags: AnswerFlags,
+  surroundings: Surroundings,
+): Promise<ExitCode> {
+  return answer(project, ticket, () => ({ decision: "denied" }), flags, surroundings);
 }
 
 async function answer(
+  project: Project,
   beginning: string,
   scopeOf: (pending: PendingApproval) => ApprovalScope,
   flags: AnswerFlags,
   surroundings: Surroundings,
 ): Promise<ExitCode> {
   const { stdout, stderr } = surroundings;
-  return withApprovals(flags, surroundings, async (approvals, { require }) => {
-    const pending = await findPending(approvals, beginning, undefined);
-    const scope = scopeOf(pending);
-    const approves = scope.decision !== "denied";
-    if (approves && require === "passkey") throw new UsageError(`approve: ${NOT_PROVEN.passkey}`);
-    const isTyped = approves && require === "terminal";
-    if (isTyped && !(await approveByTyping(pending, surroundings))) {
-      await tell(stderr, `${pending.ticket} was not approved, and waits as before`);
-      return EXIT.failed;
-    }
-    const isFirst = await approvals.answer(pending.owner.principal, pending, {
-      ...scope,
-      by: localUserName(),
-      how: HOW,
-      ...(isTyped ? { proof: { way: "terminal" } } : {}),
-    });
-    const { ticket } = pending;
-    if (flags.json === true) {
-      await write(stdout, `${jsonLine({ ticket, decision: scope.decision, counts: isFirst })}\n`);
-    } else if (isFirst) {
-      await write(stdout, renderPending({ ...pending, isAnswered: true }));
-      const byWhom =
-        pending.owner.principal === LOCAL_USER.principal
-          ? `\`ptc run --ticket ${ticket}\` continues the run, or its client does`
-          : "its client continues the run, with the ticket";
-      const next = pending.isLive ? "its run goes on" : byWhom;
-      await tell(stderr, `${scope.decision === "denied" ? "denied" : "approved"}; ${next}`);
-    }
-    if (isFirst) return EXIT.done;
-    await tell(stderr, `${ticket} was answered before, and the first answer counts`);
+  const { require } = project.configuration.approvals;
+  const approvals = await project.pendingApprovals();
+  const pending = await findPending(approvals, beginning, undefined);
+  const scope = scopeOf(pending);
+  const approves = scope.decision !== "denied";
+  if (approves && require === "passkey") throw new UsageError(`approve: ${NOT_PROVEN.passkey}`);
+  const isTyped = approves && require === "terminal";
+  if (isTyped && !(await approveByTyping(pending, surroundings))) {
+    await tell(stderr, `${pending.ticket} was not approved, and waits as before`);
     return EXIT.failed;
+  }
+  const isFirst = await approvals.answer(pending.owner.principal, pending, {
+    ...scope,
+    by: localUserName(),
+    how: HOW,
+    ...(isTyped ? { proof: { way: "terminal" } } : {}),
   });
+  const { ticket } = pending;
+  if (flags.json === true) {
+    await write(stdout, `${jsonLine({ ticket, decision: scope.decision, counts: isFirst })}\n`);
+  } else if (isFirst) {
+    await write(stdout, renderPending({ ...pending, isAnswered: true }));
+    const byWhom =
+      pending.owner.principal === LOCAL_USER.principal
+        ? `\`ptc run --ticket ${ticket}\` continues the run, or its client does`
+        : "its client continues the run, with the ticket";
+    const next = pending.isLive ? "its run goes on" : byWhom;
+    await tell(stderr, `${scope.decision === "denied" ? "denied" : "approved"}; ${next}`);
+  }
+  if (isFirst) return EXIT.done;
+  await tell(stderr, `${ticket} was answered before, and the first answer counts`);
+  return EXIT.failed;
 }
 
 /** Shows a call at the terminal of this process, where its approval must be typed. @throws UsageError without a terminal. */
@@ -266,20 +278,6 @@ function chooseScope({
     if (read.ok) return read.scope;
     throw new UsageError(`--${read.of}: ${read.why}`);
   };
-}
-
-/**
- * Passes the pending approvals of a project to `work`.
- *
- * @throws ConfigurationError, PendingError
- */
-async function withApprovals<T>(
-  flags: { config?: string },
-  { env, cwd }: Surroundings,
-  work: (approvals: PendingApprovals, settings: Configuration["approvals"]) => T | Promise<T>,
-): Promise<T> {
-  const configuration = await loadConfiguration({ flag: flags.config, env, cwd: cwd() });
-  return work(await openPending(configuration, env), configuration.approvals);
 }
 
 /** A question for the terminal: ptc's words, then the call and the server's claims about the tool, quoted line by line. */

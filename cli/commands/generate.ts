@@ -7,21 +7,10 @@ import { countTools, renderOffer } from "../../catalog/parse-tool.ts";
 import { shownName } from "../../catalog/store/stored-catalog.ts";
 import type { WrittenFiles } from "../../catalog/store/write-generated.ts";
 import { quoteString } from "../../codegen/escape.ts";
-import type { Configuration, ServerConfiguration } from "../../configuration/configuration.ts";
-import {
-  type EditorConfig,
-  type Generation,
-  learnForGeneration,
-  ModuleGenerator,
-  type ServerDrift,
-} from "../../generation/generate.ts";
-import { GeneratedFolder } from "../../generation/generated-folder.ts";
-import { generatedDirectory } from "../../generation/generated-modules.ts";
-import { type ListOutcome, ToolChanges, watchTools } from "../../generation/list-servers.ts";
-import { UnlistedServers } from "../../generation/unlisted-servers.ts";
-import { LOCAL_USER } from "../../project/local-user.ts";
+import type { EditorConfig, Generation, ServerDrift } from "../../generation/generate.ts";
+import type { ListOutcome } from "../../generation/list-servers.ts";
+import { ProjectGenerator } from "../../project/generate.ts";
 import type { Project } from "../../project/open-project.ts";
-import { openServers } from "../../project/servers/upstreams.ts";
 import type { UpstreamErrorCode } from "../../upstream/upstream-error.ts";
 import {
   CONFIG,
@@ -63,13 +52,9 @@ export async function generate(
   flags: GenerateFlags,
   surroundings: Surroundings,
 ): Promise<ExitCode> {
-  const { env } = surroundings;
-  const cwd = surroundings.cwd();
+  const { env, stderr } = surroundings;
   if (flags.check && flags.watch)
     throw new UsageError("--check writes nothing, so it does not go with --watch");
-  const { configuration } = project;
-  const servers = selectServers(configuration, names);
-  const directory = flags.out === undefined ? generatedDirectory(configuration) : resolve(cwd, flags.out);
   const stop = new AbortController();
   let progress: ListingProgress | undefined;
   for (const signal of SIGNALS) surroundings.on(signal, () => progress?.end());
@@ -80,67 +65,40 @@ export async function generate(
     void tellWarnings(surroundings, [message]);
   };
   project.tellWarnings(onWarning);
-  for (const held of configuration.held) onWarning(held);
-  const upstreams = openServers(project, LOCAL_USER.principal);
-  // Created before anything is listed, so that no change is missed while the modules are written.
-  const changes = flags.watch ? new ToolChanges(upstreams, servers) : undefined;
-  const folder = new GeneratedFolder(configuration, directory);
-  // A check must not depend on this machine's archive.
-  const learn = flags.check ? undefined : learnForGeneration(configuration, env, onWarning);
-  const generator = new ModuleGenerator({ configuration, servers, upstreams, folder, learn });
-  const context = { generator, directory, flags, surroundings };
-  const shown = new ListingProgress(
-    surroundings.stderr,
-    env,
-    servers.map(({ name }) => name),
-  );
+  const generator = new ProjectGenerator(project, {
+    names,
+    directory: flags.out === undefined ? undefined : resolve(surroundings.cwd(), flags.out),
+    // A check must not depend on this machine's archive.
+    learns: flags.check !== true,
+    resolvesPackages: flags.check !== true,
+    follows: flags.watch === true,
+  });
+  for (const held of project.configuration.held) onWarning(held);
+  const context = { generator, flags, surroundings };
+  const shown = new ListingProgress(stderr, env, generator.names);
   progress = shown;
   const first = await generator
     .propose(stop.signal, (outcome) => shown.settle(outcome))
     .finally(() => shown.end());
   if (stop.signal.aborted) return EXIT.done;
-  const tried = servers.map(({ name }) => name);
-  if (!flags.check) new UnlistedServers(directory, env).note(tried, first.failures);
+  if (!flags.check) generator.noteFailures(first);
   await tellWarnings(surroundings, proposalWarnings(first, flags.check === true));
-  const unmatched = generator.findUnmatchedPattern(first);
-  if (unmatched !== undefined) throw new UsageError(unmatched.message);
+  generator.refuseUnmatchedPattern(first);
   if (flags.check) return await check(context, first);
   await writeAndTell(context, first);
-  if (changes === undefined) return first.failures.length === 0 ? EXIT.done : EXIT.failed;
-  await tell(surroundings.stderr, "watching for changed tools; stop with Ctrl-C");
-  await watchTools(changes, stop.signal, isComplete(first), async () => {
-    const next = await generator.propose(stop.signal);
-    if (stop.signal.aborted) return true;
+  if (!flags.watch) return first.failures.length === 0 ? EXIT.done : EXIT.failed;
+  await tell(stderr, "watching for changed tools; stop with Ctrl-C");
+  await generator.follow(first, stop.signal, async (next) => {
     await tellWarnings(surroundings, proposalWarnings(next, false));
     if (next.drift.length + next.damage.length > 0) await writeAndTell(context, next);
-    return isComplete(next);
   });
   return EXIT.done;
 }
 
-/** Whether every server was listed, except those that the configuration turns off. */
-function isComplete({ failures }: Generation): boolean {
-  return failures.every(({ isOff }) => isOff);
-}
-
 interface Context {
-  generator: ModuleGenerator;
-  directory: string;
+  generator: ProjectGenerator;
   flags: GenerateFlags;
   surroundings: Surroundings;
-}
-
-function selectServers(
-  configuration: Configuration,
-  names: readonly string[],
-): readonly ServerConfiguration[] {
-  if (names.length === 0) return configuration.servers;
-  const unknown = names.find((name) => !configuration.servers.some((server) => server.name === name));
-  if (unknown !== undefined) {
-    const known = configuration.servers.map((server) => server.name).join(", ");
-    throw new UsageError(`there is no server '${unknown}' in the configuration; it has ${known || "none"}`);
-  }
-  return configuration.servers.filter((server) => names.includes(server.name));
 }
 
 async function check({ generator, flags, surroundings }: Context, generation: Generation): Promise<ExitCode> {
@@ -165,9 +123,10 @@ function shownFailures({ failures }: Generation) {
 }
 
 async function writeAndTell(
-  { generator, directory, flags, surroundings }: Context,
+  { generator, flags, surroundings }: Context,
   generation: Generation,
 ): Promise<void> {
+  const { directory } = generator;
   const outcome = await generator.write(generation);
   const shown = relative(surroundings.cwd(), directory) || ".";
   await tellWarnings(surroundings, writeWarnings(outcome, generation, shown));

@@ -1,18 +1,11 @@
 import { jsonLine } from "../../base/json.ts";
 import { countNoun } from "../../base/quantities.ts";
 import { visibleLine, visibleLines } from "../../base/visible-text.ts";
-import { type LearnedRecord, type LearnedTypes, learnedKey } from "../../catalog/learned/learned-types.ts";
-import type { Tool } from "../../catalog/tool.ts";
-import { unknownTool } from "../../catalog/tool-catalog.ts";
-import type { Configuration } from "../../configuration/configuration.ts";
-import { loadConfiguration } from "../../configuration/load.ts";
-import { LearnedProject } from "../../generation/learning/learned-project.ts";
-import { loadPrinters } from "../../languages/languages.ts";
-import { loadProgramTools } from "../../tools/program-tools.ts";
+import { type LearnedTool, Learning } from "../../project/learning.ts";
+import type { Project } from "../../project/open-project.ts";
 import {
   CONFIG,
   type CommonFlags,
-  defineCommand,
   defineGroup,
   EXIT,
   type ExitCode,
@@ -21,6 +14,7 @@ import {
   UsageError,
   write,
 } from "../command.ts";
+import { defineProjectCommand } from "../project-command.ts";
 
 /** `ptc learn ...`: the observed types of results that tools do not declare. */
 export const learnCommand = defineGroup(
@@ -37,7 +31,7 @@ interface UpdateFlags extends CommonFlags {
 }
 
 /** `ptc learn update` */
-const defineUpdate = defineCommand("update", update, (command) =>
+const defineUpdate = defineProjectCommand("update", update, (command) =>
   command
     .description("learn from the runs that were archived since the last time, and print the modules anew")
     .option(...CONFIG)
@@ -46,19 +40,17 @@ const defineUpdate = defineCommand("update", update, (command) =>
     .addHelpText("after", "\nExample:\n  ptc learn update && git diff generated/\n"),
 );
 
-async function update(flags: UpdateFlags, surroundings: Surroundings): Promise<ExitCode> {
-  const { configuration, project } = await openLearned(flags, surroundings);
-  const { types, isWritten } = await project.update({ again: flags.again === true });
-  const learned = withLearned(await namedTools([], configuration), types);
+async function update(project: Project, flags: UpdateFlags, { stdout }: Surroundings): Promise<ExitCode> {
+  const { learned, isWritten } = await new Learning(project).update({ again: flags.again === true });
   const line = flags.json
     ? jsonLine(learned.map(learnedJson))
     : `the results of ${countNoun(learned.length, "tool")} are known; ${isWritten ? "the modules were printed anew" : "no module has changed"}`;
-  await write(surroundings.stdout, `${line}\n`);
+  await write(stdout, `${line}\n`);
   return EXIT.done;
 }
 
 /** `ptc learn export` */
-const defineExportLearned = defineCommand("export", exportTypes, (command) =>
+const defineExportLearned = defineProjectCommand("export", exportTypes, (command) =>
   command
     .description("print what was learned as JSON Schemas, such as a server's author can declare")
     .argument(
@@ -71,12 +63,12 @@ const defineExportLearned = defineCommand("export", exportTypes, (command) =>
 );
 
 async function exportTypes(
+  project: Project,
   names: string[],
   flags: CommonFlags,
   surroundings: Surroundings,
 ): Promise<ExitCode> {
-  const { configuration, project } = await openLearned(flags, surroundings);
-  const learned = withLearned(await namedTools(names, configuration), await project.known());
+  const learned = await new Learning(project).known(names);
   const tools = learned.map(learnedJson);
   const lines = tools.map((tool) => jsonLine(tool)).join(",\n");
   const text = flags.json ? jsonLine({ tools }) : `{"tools":[\n${lines}\n]}`;
@@ -89,7 +81,7 @@ interface ForgetFlags extends CommonFlags {
 }
 
 /** `ptc learn forget` */
-const defineForget = defineCommand("forget", forget, (command) =>
+const defineForget = defineProjectCommand("forget", forget, (command) =>
   command
     .description(
       "forget what was learned of tools, here and in the modules; later calls are learned from again",
@@ -104,26 +96,25 @@ const defineForget = defineCommand("forget", forget, (command) =>
     .addHelpText("after", "\nExample:\n  ptc learn forget github.list_issues\n"),
 );
 
-async function forget(names: string[], flags: ForgetFlags, surroundings: Surroundings): Promise<ExitCode> {
+async function forget(
+  project: Project,
+  names: string[],
+  flags: ForgetFlags,
+  { stdout }: Surroundings,
+): Promise<ExitCode> {
   if ((names.length === 0) !== (flags.all === true))
     throw new UsageError("name the tools to forget, or give --all");
-  const { configuration, project } = await openLearned(flags, surroundings);
-  const tools = await namedTools(names, configuration);
-  const known = withLearned(tools, await project.known()).map(({ tool }) => tool);
-  await project.forget(
-    ({ server, tool }) =>
-      flags.all === true || tools.some((each) => each.server === server && each.name === tool),
-  );
+  const known = await new Learning(project).forget(names);
   const forgotten = known.map(({ namespacedName }) => namespacedName);
   const line = flags.json
     ? jsonLine({ forgotten })
     : `forgot the results of ${countNoun(forgotten.length, "tool")}`;
-  await write(surroundings.stdout, `${line}\n`);
+  await write(stdout, `${line}\n`);
   return EXIT.done;
 }
 
 /** `ptc learn show [TOOL...]`, and `ptc learn` alone. */
-const defineShowLearned = defineCommand(
+const defineShowLearned = defineProjectCommand(
   "show",
   show,
   (command) =>
@@ -139,30 +130,30 @@ const defineShowLearned = defineCommand(
   { isDefault: true },
 );
 
-async function show(names: string[], flags: CommonFlags, surroundings: Surroundings): Promise<ExitCode> {
-  const { configuration, project } = await openLearned(flags, surroundings);
-  const tools = await namedTools(names, configuration);
-  const learned = withLearned(tools, await project.known());
+async function show(
+  project: Project,
+  names: string[],
+  flags: CommonFlags,
+  { stdout, stderr }: Surroundings,
+): Promise<ExitCode> {
+  const learning = new Learning(project);
+  const learned = await learning.known(names);
   if (flags.json) {
-    await write(surroundings.stdout, `${jsonLine(learned.map(learnedJson))}\n`);
+    await write(stdout, `${jsonLine(learned.map(learnedJson))}\n`);
     return EXIT.done;
   }
   if (learned.length === 0) {
     const what =
       names.length === 0 ? "nothing is learned yet" : "nothing is known about the results of the named tools";
-    await tell(surroundings.stderr, `${what}: run programs, then \`ptc learn update\``);
+    await tell(stderr, `${what}: run programs, then \`ptc learn update\``);
     return EXIT.done;
   }
-  const [printer] = await loadPrinters(configuration.languages);
-  const lines = learned.map(async ({ tool, record }) =>
+  const lines = learned.map(async (each) =>
     names.length === 0
-      ? describe({ tool, record })
-      : `${visibleLine(tool.namespacedName)}\n${visibleLines(await printer.signature({ ...tool, learned: record }, "full"))}`,
+      ? describe(each)
+      : `${visibleLine(each.tool.namespacedName)}\n${visibleLines(await learning.signature(each))}`,
   );
-  await write(
-    surroundings.stdout,
-    `${(await Promise.all(lines)).join(names.length === 0 ? "\n" : "\n\n")}\n`,
-  );
+  await write(stdout, `${(await Promise.all(lines)).join(names.length === 0 ? "\n" : "\n\n")}\n`);
   return EXIT.done;
 }
 
@@ -176,50 +167,6 @@ function countMembers(schema: unknown): number {
   const { properties, items, additionalProperties, anyOf } = schema as Record<string, unknown>;
   const own = typeof properties === "object" && properties !== null ? Object.values(properties) : [];
   return own.length + countMembers(own) + countMembers([items, additionalProperties, anyOf]);
-}
-
-/** A tool, and the learned types of its results. */
-interface LearnedTool {
-  tool: Tool;
-  record: LearnedRecord;
-}
-
-/** @throws ConfigurationError; UsageError if the configuration turns learning off. */
-async function openLearned(
-  flags: { config?: string },
-  { env, cwd }: Surroundings,
-): Promise<{ configuration: Configuration; project: LearnedProject }> {
-  const configuration = await loadConfiguration({ flag: flags.config, env, cwd: cwd() });
-  if (!configuration.learn)
-    throw new UsageError(`nothing is learned: ${configuration.file ?? "ptc.yaml"} has \`learn: off\``);
-  return { configuration, project: new LearnedProject(configuration, env) };
-}
-
-/**
- * The named tools, or all tools if none is named.
- *
- * @throws UsageError for a name that no tool has.
- */
-async function namedTools(names: readonly string[], configuration: Configuration): Promise<Tool[]> {
-  const { all } = await loadProgramTools(configuration);
-  if (names.length === 0) return all.servers.flatMap(({ tools }) => tools);
-  return names.map((name) => {
-    const tool = all.find(name);
-    if (tool === undefined) throw new UsageError(unknownTool(name, all, "`ptc search`"));
-    return tool;
-  });
-}
-
-/** The tools whose results were learned, among the given ones. */
-function withLearned(tools: readonly Tool[], types: LearnedTypes): LearnedTool[] {
-  return tools.flatMap((tool) => {
-    const record = types.get(keyOf(tool));
-    return record === undefined ? [] : [{ tool, record }];
-  });
-}
-
-function keyOf({ server, name, definitionDigest }: Tool): string {
-  return learnedKey({ server, tool: name, definition: definitionDigest });
 }
 
 /** The learned type of a tool as JSON. */

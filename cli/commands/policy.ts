@@ -2,27 +2,12 @@ import type { CallRecord, ValueFlow } from "../../archive/run-record.ts";
 import { jsonLine } from "../../base/json.ts";
 import { countNoun } from "../../base/quantities.ts";
 import { oneLine, visibleLine } from "../../base/visible-text.ts";
-import type { LocatedProblem, Rules } from "../../broker/policy/cedar/cedar-rules.ts";
-import { PEOPLE_SCHEMA, RULE_SCHEMA } from "../../broker/policy/cedar/rule-schema.ts";
-import { argumentMembers, lookUpMember } from "../../catalog/schema-members.ts";
-import { similarNames } from "../../catalog/search/similar-names.ts";
-import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
-import type { Configuration } from "../../configuration/configuration.ts";
-import { ConfigurationError } from "../../configuration/configuration-error.ts";
-import { unknownFlowNames } from "../../configuration/flow-names.ts";
-import { loadConfiguration } from "../../configuration/load.ts";
-import {
-  describeRuleProblem,
-  nothingPermitted,
-  openRules,
-  ruleSchemaJson,
-} from "../../configuration/policy/build-rules.ts";
-import { namedLabels } from "../../configuration/policy/configured-flow.ts";
-import { unacceptedLabels, unknownAcceptedLabels } from "../../configuration/policy/label-warnings.ts";
-import { type CaseResult, tryPolicyCases } from "../../configuration/policy/policy-cases.ts";
+import { describeRuleProblem } from "../../configuration/policy/build-rules.ts";
+import type { Project } from "../../project/open-project.ts";
+import { checkPolicy, policySchema, tryCases } from "../../project/policy.ts";
+import { selectRun } from "../../project/runs.ts";
 import { shortToolName } from "../../server/reports/run-overview.ts";
 import { describeRecordedValues } from "../../server/reports/value-flows.ts";
-import { loadProgramTools } from "../../tools/program-tools.ts";
 import { readTextFile } from "../arguments/text-file.ts";
 import {
   CONFIG,
@@ -36,8 +21,9 @@ import {
   UsageError,
   write,
 } from "../command.ts";
+import { defineProjectCommand } from "../project-command.ts";
 import { layOutTable } from "../terminal/terminal.ts";
-import { selectRun, withArchive } from "./archived-runs.ts";
+import { withArchive } from "./archived-runs.ts";
 
 /** `ptc policy ...`: the rules about who may call what. */
 export const policyCommand = defineGroup(
@@ -62,13 +48,13 @@ async function printSchema(
   { json, people }: CommonFlags & { people?: boolean },
   { stdout }: Surroundings,
 ): Promise<ExitCode> {
-  const schema = people ? PEOPLE_SCHEMA : RULE_SCHEMA;
-  await write(stdout, json ? `${jsonLine(await ruleSchemaJson(schema))}\n` : schema);
+  const schema = policySchema(people ? "people" : "calls");
+  await write(stdout, json ? `${jsonLine(await schema.json())}\n` : schema.text);
   return EXIT.done;
 }
 
 /** `ptc policy check` */
-const defineCheck = defineCommand("check", check, (command) =>
+const defineCheck = defineProjectCommand("check", check, (command) =>
   command
     .description("check every rule; exit 2 when one is wrong")
     .option(...CONFIG)
@@ -76,9 +62,11 @@ const defineCheck = defineCommand("check", check, (command) =>
     .addHelpText("after", "\nExample:\n  ptc policy check\n"),
 );
 
-async function check(flags: CommonFlags, surroundings: Surroundings): Promise<ExitCode> {
-  const { stdout, stderr, env } = surroundings;
-  const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
+async function check(
+  { configuration }: Project,
+  flags: CommonFlags,
+  { stdout, stderr }: Surroundings,
+): Promise<ExitCode> {
   const { rules, errors, warnings: certain, ofLabels } = await checkPolicy(configuration);
   const warnings = [...certain, ...ofLabels];
   if (flags.json) await write(stdout, `${jsonLine({ rules, errors, warnings })}\n`);
@@ -124,7 +112,7 @@ A case may also have principal (local), groups, source (run, serve, call), time,
 `;
 
 /** `ptc policy test FILE` */
-const defineTest = defineCommand("test", test, (command) =>
+const defineTest = defineProjectCommand("test", test, (command) =>
   command
     .description("decide about calls without making them; exit 1 when a decision is not the expected one")
     .argument("<file>", "cases in YAML")
@@ -133,13 +121,14 @@ const defineTest = defineCommand("test", test, (command) =>
     .addHelpText("after", EXAMPLE),
 );
 
-async function test(file: string, flags: CommonFlags, surroundings: Surroundings): Promise<ExitCode> {
-  const { stdout, env } = surroundings;
-  const cwd = surroundings.cwd();
-  const configuration = await loadConfiguration({ flag: flags.config, env, cwd });
-  const text = await readTextFile(file, cwd, MAX_CASES_BYTES);
-  const { all } = await loadProgramTools(configuration);
-  const results = await tryPolicyCases(configuration, all, text, file);
+async function test(
+  { configuration }: Project,
+  file: string,
+  flags: CommonFlags,
+  { stdout, cwd }: Surroundings,
+): Promise<ExitCode> {
+  const text = await readTextFile(file, cwd(), MAX_CASES_BYTES);
+  const results = await tryCases(configuration, text, file);
   const failed = results.filter(({ ok }) => !ok).length;
   if (flags.json) await write(stdout, `${jsonLine(results)}\n`);
   else {
@@ -155,113 +144,19 @@ async function test(file: string, flags: CommonFlags, surroundings: Surroundings
   return failed === 0 ? EXIT.done : EXIT.failed;
 }
 
-function render({ ok, name, line, expected, decided, rule, reason }: CaseResult): string {
+function render({
+  ok,
+  name,
+  line,
+  expected,
+  decided,
+  rule,
+  reason,
+}: Awaited<ReturnType<typeof tryCases>>[number]): string {
   const what = `${ok ? "ok     " : "FAILED "} ${visibleLine(name)}`;
   if (ok) return what;
   const why = [rule, reason].filter((each) => each !== undefined).join(": ");
   return `${what} (line ${line})\n        expected ${expected}, decided ${decided}${why === "" ? "" : ` by ${oneLine(why)}`}`;
-}
-
-/**
- * Finds all errors in the rules, labels and `accepts` of a configuration. Warns about what is most likely a mistake: no rule permits
- * anything, a head names an unknown tool, server or group, a rule looks at an argument that its tool does not have, or nothing carries a
- * label. `ofLabels` has warnings about labels that tools do not accept or nothing carries, which may be meant.
- *
- * @throws ConfigurationError for a file that cannot be read.
- */
-export async function checkPolicy(configuration: Configuration): Promise<{
-  rules: number;
-  errors: readonly LocatedProblem[];
-  warnings: readonly LocatedProblem[];
-  ofLabels: readonly LocatedProblem[];
-}> {
-  const unread = [...configuration.policy.files, ...configuration.lists.files].find(
-    ({ problem }) => problem !== undefined,
-  );
-  if (unread?.problem !== undefined) throw new ConfigurationError("invalid", unread.problem);
-  const { file = "configuration" } = configuration;
-  const opened = configuration.policy.files.length === 0 ? undefined : await openRules(configuration);
-  if (opened !== undefined && opened.problems.errors.length > 0)
-    return { rules: opened.rules.all.length, ...opened.problems, ofLabels: [] };
-  const { all } = await loadProgramTools(configuration);
-  const errors: LocatedProblem[] = unknownFlowNames(configuration, all);
-  const ofLabels = [
-    ...unknownAcceptedLabels(configuration),
-    ...unacceptedLabels(configuration, all).map((message) => ({ file, line: 1, message })),
-  ];
-  if (opened === undefined) return { rules: 0, errors, warnings: [], ofLabels };
-  const { rules, problems } = opened;
-  const isListed = all.servers.length > 0;
-  const known = {
-    Server: configuration.servers.map(({ name }) => name),
-    // Over HTTP, logins say groups that no file names.
-    ...(configuration.http.auth === undefined ? { Group: Object.keys(configuration.policy.groups) } : {}),
-    ...(isListed ? { Tool: all.names() } : {}),
-  };
-  const unknown = [
-    ...nothingPermitted(rules),
-    ...unknownNames(rules, known),
-    ...unknownArguments(rules, all),
-    ...unknownLabels(rules, configuration),
-  ];
-  return {
-    rules: rules.all.length,
-    errors,
-    warnings: [...problems.warnings, ...unknown].toSorted(
-      (a, b) => a.file.localeCompare(b.file) || a.line - b.line,
-    ),
-    ofLabels,
-  };
-}
-
-/** Finds arguments that rules about one tool look at, and that it does not have: such a condition never holds. */
-function unknownArguments({ all: rules }: Rules, all: Pick<ToolCatalog, "get">): LocatedProblem[] {
-  return rules.flatMap(({ file, line, text, resource = [] }) => {
-    const tools = resource.flatMap(({ type, id }) => (type === "Tool" ? (all.get(id) ?? []) : []));
-    if (tools.length !== resource.length) return [];
-    const named = text.matchAll(LOOKS_AT_ARGUMENT);
-    return [...new Set([...named].map(([, tag, said]) => tag ?? said ?? ""))].flatMap((name) => {
-      const looked = tools.map((tool) => lookUpMember(argumentMembers(tool), name));
-      const missing = looked.flatMap((each) => (typeof each === "string" ? [] : each.names));
-      if (looked.length === 0 || looked.some((each) => typeof each === "string")) return [];
-      const [nearest] = similarNames(name, missing, 1);
-      const advice = nearest === undefined ? "" : `; did you mean '${nearest}'?`;
-      return [{ file, line, message: `'${tools[0]?.namespacedName}' has no argument '${name}'${advice}` }];
-    });
-  });
-}
-
-const LOOKS_AT_ARGUMENT =
-  /\bcontext\s*\.\s*(?:(?:arguments|numbers|lists|labels|origins|hosts|domains)\s*\.\s*(?:has|get)Tag\(\s*"([^"]*)"\s*\)|said\s*\.\s*contains\(\s*"([^"]*)"\s*\))/g;
-
-function unknownNames(
-  { all }: Rules,
-  known: Readonly<Record<string, readonly string[]>>,
-): readonly LocatedProblem[] {
-  return all.flatMap(({ file, line, principal = [], resource = [] }) =>
-    [...principal, ...resource].flatMap(({ type, id }) => {
-      const names = known[type];
-      if (names === undefined || names.includes(id)) return [];
-      const [nearest] = similarNames(id, names, 1);
-      const advice = nearest === undefined ? "" : `; did you mean '${nearest}'?`;
-      return [{ file, line, message: `there is no ${type.toLowerCase()} '${id}'${advice}` }];
-    }),
-  );
-}
-
-/** Finds labels in rules that no server or tool has. */
-function unknownLabels({ all }: Rules, { servers }: Configuration): LocatedProblem[] {
-  const labels = namedLabels(servers);
-  return all.flatMap(({ file, line, text }) =>
-    [...text.matchAll(/\blabels\.contains(?:All|Any)?\(\s*(\[[^\]]*\]|"[^"]*")/g)]
-      .flatMap(([, written = ""]) => [...written.matchAll(/"([^"]*)"/g)])
-      .flatMap(([, label = ""]) => {
-        if (labels.has(label)) return [];
-        const [nearest] = similarNames(label, [...labels], 1);
-        const advice = nearest === undefined ? "" : `; did you mean '${nearest}'?`;
-        return [{ file, line, message: `no server or tool has the label '${label}'${advice}` }];
-      }),
-  );
 }
 
 /** `ptc policy explain RUN [CALL]` */

@@ -1,4 +1,3 @@
-import { isAboutOneRun } from "../../archive/archive-error.ts";
 import type { ArchiveStore } from "../../archive/archive-store.ts";
 import type { DamagedRun } from "../../archive/listed-run.ts";
 import { jsonLine } from "../../base/json.ts";
@@ -6,18 +5,15 @@ import { countNoun } from "../../base/quantities.ts";
 import { oneLine } from "../../base/visible-text.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import type { ObservedCall } from "../../execution/call-log.ts";
-import { type CallDifference, compareToRecord } from "../../execution/replay/compare-calls.ts";
-import { loadReplayable, type Unreplayable } from "../../execution/replay/load-replayable.ts";
+import type { CallDifference } from "../../execution/replay/compare-calls.ts";
 import type { Replayable } from "../../execution/replay/recorded-run.ts";
 import type { Replayed } from "../../execution/replay/replay-program.ts";
-import { selectReplayable } from "../../execution/replay/select-replayable.ts";
-import { isSameLanguage } from "../../languages/languages.ts";
 import type { Program } from "../../languages/program.ts";
 import type { UnresolvedProgram } from "../../languages/resolve-program.ts";
-import type { Host } from "../../project/host.ts";
 import { localContext } from "../../project/local-user.ts";
-import { openHost } from "../../project/open-host.ts";
 import type { Project } from "../../project/open-project.ts";
+import { editedProgram, Replays } from "../../project/replays.ts";
+import { selectRun } from "../../project/runs.ts";
 import { readProgram } from "../arguments/program-file.ts";
 import {
   CONFIG,
@@ -36,7 +32,7 @@ import { MadeCalls, reportEndedRun } from "../run-report/ended-run.ts";
 import { buildApprover, refusePatterns } from "../terminal/approver.ts";
 import { CHECK_PATIENCE_MS, ProgramConsole } from "../terminal/program-console.ts";
 import { terminalOf } from "../terminal/terminal.ts";
-import { parseMoment, selectRun, tellDamaged } from "./archived-runs.ts";
+import { parseMoment, tellDamaged } from "./archived-runs.ts";
 
 /** `ptc replay DIGEST` */
 export const replayCommand = defineProjectCommand("replay", replay, (command) =>
@@ -67,16 +63,17 @@ async function replay(
       ? undefined
       : await readProgram(flags.code, {}, surroundings, configuration.languages);
   const unlisted: DamagedRun[] = [];
+  const sinceMs = flags.since === undefined ? undefined : parseMoment("--since", flags.since, Date.now());
+  const replays = new Replays(project, { warm: flags.all ? configuration.sandbox.warm : 0 });
   const runs =
     reference === undefined
-      ? await everyRun(archive, flags.since, (run) => void unlisted.push(run))
+      ? await replays.select(sinceMs, (run) => void unlisted.push(run))
       : { runIds: [await oneRun(archive, reference, surroundings)], skipped: 0 };
   const cancel = new AbortController();
   for (const signal of SIGNALS) surroundings.on(signal, () => cancel.abort());
   const context: ReplayContext = {
     configuration,
-    archive,
-    host: openHost(project, { warm: flags.all ? configuration.sandbox.warm : 0 }),
+    replays,
     flags,
     surroundings,
     signal: cancel.signal,
@@ -105,15 +102,6 @@ async function oneRun(archive: ArchiveStore, reference: string, { stderr }: Surr
   return run.run_id;
 }
 
-function everyRun(
-  archive: ArchiveStore,
-  since: string | undefined,
-  onDamaged: (run: DamagedRun) => void,
-): ReturnType<typeof selectReplayable> {
-  const filter = since === undefined ? {} : { sinceMs: parseMoment("--since", since, Date.now()) };
-  return selectReplayable(archive, filter, onDamaged);
-}
-
 async function replayOne(
   runId: string,
   edited: UnresolvedProgram | undefined,
@@ -121,11 +109,8 @@ async function replayOne(
 ): Promise<ExitCode> {
   const { stdout, stderr, env } = context.surroundings;
   const { json, config } = context.flags;
-  const replayable = await requireReplayable(runId, context);
-  const recorded = replayable.run.program;
-  const program = edited === undefined ? undefined : { ...recorded, ...edited, data: recorded.data };
-  if (program !== undefined && !isSameLanguage(program.language, recorded.language))
-    throw new UsageError(`the run's program is in ${recorded.language}; give --code one that is, too`);
+  const replayable = await context.replays.load(runId);
+  const program = edited === undefined ? undefined : editedProgram(replayable, edited);
   const calls = new MadeCalls();
   const replayed = await replayRun(replayable, context, program, (call) => calls.note(call));
   const { envelope, divergence, undecided } = replayed;
@@ -162,15 +147,16 @@ async function replayOne(
 
 /** Runs a recorded program against the real servers, and prints how its calls and its result differ from the record. */
 async function runLive(runId: string, context: ReplayContext): Promise<ExitCode> {
-  const { host, flags, surroundings, signal } = context;
+  const { replays, flags, surroundings, signal } = context;
   const { stdout, stderr } = surroundings;
-  const { run, limits, typecheck, session } = await requireReplayable(runId, context);
+  const replayable = await replays.load(runId);
+  const { run, limits, typecheck, session } = replayable;
   if (session !== undefined)
     throw new UsageError(`run ${runId} is part of a session, and cannot run live alone; replay it`);
   const console = new ProgramConsole(surroundings, limits.maxStderrBytes);
   const calls: ObservedCall[] = [];
   const made = new MadeCalls();
-  const executed = await host.run({
+  const executed = await replays.host.run({
     program: run.program,
     context: localContext("replay", surroundings.env),
     approver: buildApprover(flags.approve, {
@@ -192,7 +178,7 @@ async function runLive(runId: string, context: ReplayContext): Promise<ExitCode>
   });
   console.end();
   const { envelope } = executed;
-  const { differences, sameResult } = await compareToRecord(run, calls, envelope);
+  const { differences, sameResult } = await replays.compare(replayable, calls, envelope);
   const same = differences.length === 0 && sameResult;
   if (flags.json) {
     await write(stdout, `${jsonLine({ run_id: runId, same, calls: differences, envelope })}\n`);
@@ -238,12 +224,13 @@ async function replayAll(
   const undecided: { run_id: string; why: string }[] = [];
   const diverged: { run_id: string; input_digest: string; divergence: string }[] = [];
   const unreadable: string[] = [];
-  await context.host.warm();
+  await context.replays.host.warm();
   for (const [index, runId] of runIds.entries()) {
     if (context.signal.aborted) break;
     if (stderr.isTTY === true) stderr.write(`\rreplaying ${index + 1} of ${runIds.length}`);
-    const replayable = await loadOrTell(runId, context);
-    if (replayable === undefined) {
+    const replayable = await context.replays.loadOneOfMany(runId);
+    if (typeof replayable === "string") {
+      await write(stderr, `ptc: ${oneLine(replayable)}\n`);
       unreadable.push(runId);
       continue;
     }
@@ -284,17 +271,6 @@ async function replayAll(
     : EXIT.failed;
 }
 
-/** Loads a run. When that fails, prints why and returns `undefined`, so that the other runs are still replayed. */
-async function loadOrTell(runId: string, context: ReplayContext): Promise<Replayable | undefined> {
-  try {
-    return await requireReplayable(runId, context);
-  } catch (error) {
-    if (!isAboutOneRun(error) && !(error instanceof UsageError)) throw error;
-    await write(context.surroundings.stderr, `ptc: ${oneLine(error.message)}\n`);
-    return undefined;
-  }
-}
-
 interface ReplayFlags extends CommonFlags {
   live?: boolean;
   code?: string;
@@ -306,8 +282,7 @@ interface ReplayFlags extends CommonFlags {
 /** What all forms of `ptc replay` share. */
 interface ReplayContext {
   configuration: Configuration;
-  archive: ArchiveStore;
-  host: Host;
+  replays: Replays;
   flags: ReplayFlags;
   surroundings: Surroundings;
   signal: AbortSignal;
@@ -315,46 +290,16 @@ interface ReplayContext {
   cancel: () => void;
 }
 
-/** Loads a run for a replay. @throws ArchiveError; UsageError for a run that cannot be replayed. */
-async function requireReplayable(
-  runId: string,
-  { archive }: Pick<ReplayContext, "archive">,
-): Promise<Replayable> {
-  const loaded = await loadReplayable(archive, runId);
-  if (!loaded.ok) throw new UsageError(describe(runId, loaded.problem));
-  return loaded.replayable;
-}
-
-function describe(runId: string, problem: Unreplayable): string {
-  switch (problem.kind) {
-    case "values-not-kept":
-      return `run ${runId} cannot be replayed: the values of call ${problem.call} are not in the archive (${oneLine(problem.why)})`;
-    case "session-incomplete":
-      return `run ${runId} cannot be replayed: it is part of a session, and program ${problem.position} of that session cannot be replayed before it: ${problem.why}`;
-    case "other-version":
-      return `run ${runId} was archived by another version of ptc and cannot be replayed`;
-  }
-}
-
 /** Replays a run, or an edited program against its record. The console goes to stderr unless many runs are replayed. */
 function replayRun(
   replayable: Replayable,
-  { host, surroundings, flags, signal }: ReplayContext,
+  { replays, surroundings, flags, signal }: ReplayContext,
   edited?: Program,
   onCall?: (call: ObservedCall) => void,
 ): Promise<Replayed> {
-  const { modules, limits } = replayable;
-  const console = flags.all ? undefined : new ProgramConsole(surroundings, limits.maxStderrBytes);
-  return host
-    .replay({
-      ...replayable,
-      modules: edited === undefined ? modules : modules.held(),
-      edited,
-      onCall,
-      onConsole: console && (({ text }) => console.print(text)),
-      signal,
-    })
-    .finally(() => console?.end());
+  const console = flags.all ? undefined : new ProgramConsole(surroundings, replayable.limits.maxStderrBytes);
+  const onConsole = console && (({ text }: { text: string }) => console.print(text));
+  return replays.replay(replayable, { edited, onCall, onConsole, signal }).finally(() => console?.end());
 }
 
 function outcomeCode({ envelope, divergence, undecided }: Replayed): ExitCode {

@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -7,32 +6,25 @@ import { oneLine } from "../../base/visible-text.ts";
 import { describeOffServers } from "../../configuration/configured-servers.ts";
 import { refuseUnmatchedPatterns } from "../../configuration/policy/configured-policy.ts";
 import { contentOf, describeEmitted } from "../../execution/output/emitted-blocks.ts";
-import type { PendingApproval, PendingApprovals } from "../../execution/pending/pending-approvals.ts";
-import { answerElsewhere } from "../../execution/pending/tickets.ts";
 import type { ProgramRequest } from "../../execution/run-request.ts";
-import { sealEnvelope } from "../../execution/seal.ts";
-import type { ResumedRun } from "../../execution/suspension/suspended-run.ts";
 import type { TypecheckMode } from "../../languages/language.ts";
 import { unnamedProgram } from "../../languages/languages.ts";
-import { inputDigest, type Program } from "../../languages/program.ts";
 import type { UnresolvedProgram } from "../../languages/resolve-program.ts";
-import type { Host, HostOptions } from "../../project/host.ts";
-import { LOCAL_USER, localContext } from "../../project/local-user.ts";
+import { takeAnswered } from "../../project/approvals.ts";
+import type { HostOptions } from "../../project/host.ts";
+import { localContext } from "../../project/local-user.ts";
+import { sealLostRun } from "../../project/lost-run.ts";
 import { openHost } from "../../project/open-host.ts";
 import type { Project } from "../../project/open-project.ts";
 import type { EmittedBlock } from "../../protocol/emitted.ts";
-import type { Envelope } from "../../protocol/envelope.ts";
-import { buildFailure } from "../../protocol/failure.ts";
 import { traceContextOf } from "../../protocol/trace-context.ts";
 import { emittedLine } from "../../server/reports/run-overview.ts";
-import { version } from "../../system/package.ts";
 import { startHost } from "../background/start-host.ts";
-import { type CommonFlags, EXIT, type ExitCode, type Surroundings, tell, UsageError } from "../command.ts";
+import { type CommonFlags, EXIT, type ExitCode, type Surroundings, tell } from "../command.ts";
 import { MadeCalls, reportEndedRun } from "../run-report/ended-run.ts";
 import { buildApprover } from "../terminal/approver.ts";
 import { CHECK_PATIENCE_MS, ProgramConsole } from "../terminal/program-console.ts";
 import { writeResult } from "../terminal/result-file.ts";
-import { findPending } from "./find-pending.ts";
 
 const RECORD_PATIENCE_MS = 2_000;
 
@@ -115,7 +107,9 @@ async function runHere(
     require: configuration.approvals.require,
   });
   const resumed =
-    ticket === undefined ? undefined : await takeAnswered(ticket, host, { approver, signal: cancel.signal });
+    ticket === undefined
+      ? undefined
+      : await takeAnswered(ticket, await host.pendingApprovals(), { approver, signal: cancel.signal });
   const executed = await host.run(
     Object.freeze<ProgramRequest>({
       context: localContext("run", env),
@@ -172,60 +166,6 @@ async function runHere(
   if (!isUnavailable) return EXIT.failed;
   if (!isReport) await tell(surroundings.stderr, oneLine(envelope.result.error.message));
   return EXIT.noSandbox;
-}
-
-/**
- * Claims a suspended run, to continue it. If nobody has answered its question, asks the person here.
- *
- * @param beginning the first characters of its ticket.
- * @throws UsageError when the run cannot continue.
- */
-async function takeAnswered(
-  beginning: string,
-  host: Pick<Host, "pendingApprovals">,
-  asking: Pick<ProgramRequest, "approver" | "signal">,
-): Promise<ResumedRun> {
-  const approvals = await host.pendingApprovals();
-  const pending = await findPending(approvals, beginning, LOCAL_USER.principal);
-  if (!pending.isAnswered && !pending.isLive) await askHere(pending, approvals, asking);
-  const taken = await approvals.take(LOCAL_USER, pending.ticket);
-  switch (taken.kind) {
-    case "taken":
-      return taken.resumed;
-    case "unanswered":
-      throw new UsageError(
-        `--ticket: nobody has answered yet; run \`ptc approvals approve ${pending.ticket}\` first`,
-      );
-    case "elsewhere":
-      throw new UsageError("--ticket: another process continues this run");
-    case "live":
-      throw new UsageError(
-        `--ticket: this run continues by itself when it has its answer; run \`ptc approvals approve ${pending.ticket}\` instead`,
-      );
-    case "of_more_groups":
-    case "unknown":
-      throw new UsageError("--ticket: this run has continued already, or its ticket has expired");
-  }
-}
-
-/** Asks the person here, until the question is answered elsewhere. The first answer counts. */
-async function askHere(
-  pending: PendingApproval,
-  approvals: PendingApprovals,
-  { approver, signal }: Pick<ProgramRequest, "approver" | "signal">,
-): Promise<void> {
-  const { principal } = LOCAL_USER;
-  const request = { ...pending.request, ticket: pending.ticket, isAgain: true };
-  const over = new AbortController();
-  const asked = approver.ask(request, AbortSignal.any([signal, over.signal]));
-  const isAnswered = async () => (await approvals.isAnswered(principal, pending)) || undefined;
-  const answer = await Promise.race([
-    asked,
-    answerElsewhere(isAnswered, over.signal).then(() => undefined),
-  ]).finally(() => over.abort());
-  if (answer?.isUnasked === true) return;
-  if (answer === undefined || !(await approvals.answer(principal, pending, answer)))
-    approver.answeredElsewhere?.(request, undefined);
 }
 
 const MAX_LINE_CHARS = 300;
@@ -299,25 +239,4 @@ function fileName(block: EmittedBlock, index: number): string {
   if (/[A-Za-z0-9]/.test(plain)) return plain;
   const ending = ENDINGS[what.split(";", 1)[0] ?? ""];
   return `emitted-${index + 1}.${ending ?? "bin"}`;
-}
-
-const MESSAGE =
-  "the background host was lost while the program ran; it had begun to call tools, so it was not run again: look at what it has changed before you run it again";
-
-/** The envelope of a run whose host was lost after its first call. Nothing more is known about the run. */
-function sealLostRun(runId: string, program: Program, maxBytes: number): Envelope {
-  return sealEnvelope(
-    {
-      runId,
-      traceId: randomBytes(16).toString("hex"),
-      toolVersion: version,
-      inputDigest: inputDigest(program),
-      sandboxImage: null,
-      durationMs: 0,
-      approvalState: "NOT_REQUIRED",
-      metrics: { duration_ms: 0, tool_calls: 0, tool_result_bytes: 0 },
-    },
-    { ok: false, error: buildFailure("InternalError", MESSAGE) },
-    maxBytes,
-  );
 }

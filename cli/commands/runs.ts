@@ -1,22 +1,23 @@
-import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
-import { rename, rm, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import { type ArchiveStore, allRuns, type KeptHead, type Pruned } from "../../archive/archive-store.ts";
+import type { ArchiveStore, KeptHead, Pruned } from "../../archive/archive-store.ts";
 import type { ArchivedRun } from "../../archive/archived-run.ts";
-import type { DamagedRun, ListedRun, PageFilter, RunPage } from "../../archive/listed-run.ts";
-import { readRunFile, writeRunFile } from "../../archive/portable/run-files.ts";
+import type { ListedRun, PageFilter, RunPage } from "../../archive/listed-run.ts";
 import type { Stats } from "../../archive/run-stats.ts";
 import { jsonLine } from "../../base/json.ts";
 import { countNoun, estimateTokens, formatBytes } from "../../base/quantities.ts";
 import { oneLine, visibleLines } from "../../base/visible-text.ts";
-import type { Configuration } from "../../configuration/configuration.ts";
-import { archivedOutput } from "../../execution/output/archived-output.ts";
-import { joinOutput } from "../../execution/output/whole-output.ts";
+import {
+  exportRuns,
+  importRuns,
+  keepPage,
+  outputOfRun,
+  pageOfRun,
+  pageOfStats,
+  pruneRuns,
+  selectRun,
+} from "../../project/runs.ts";
 import { FailureType } from "../../protocol/failure.ts";
-import { readPageAssets } from "../../server/pages/page.ts";
-import { renderRunPage } from "../../server/pages/run-page.ts";
-import { type CountedRuns, renderStatsPage } from "../../server/pages/stats-page.ts";
 import { runAsJson } from "../../server/reports/run-json.ts";
 import {
   CONFIG,
@@ -36,14 +37,7 @@ import { renderRunList } from "../run-report/list-text.ts";
 import { renderRunText } from "../run-report/run-text.ts";
 import { renderStatsText } from "../run-report/stats-text.ts";
 import { terminalOf } from "../terminal/terminal.ts";
-import {
-  parseMoment,
-  readClientSession,
-  selectRun,
-  selectRunIds,
-  tellDamaged,
-  withArchive,
-} from "./archived-runs.ts";
+import { parseMoment, readClientSession, tellDamaged, withArchive } from "./archived-runs.ts";
 
 /** `ptc runs ...`: the archived runs. */
 export const runsCommand = defineGroup(
@@ -78,8 +72,8 @@ async function importFrom(file: string, flags: CommonFlags, surroundings: Surrou
   const { stdout, stderr, cwd } = surroundings;
   const path = resolve(cwd(), file);
   if (!existsSync(path)) throw new UsageError(`${file}: there is no such file`);
-  return inProject(flags, surroundings, async ({ runs }) => {
-    const taken = await readRunFile(runs, path, Date.now());
+  return inProject(flags, surroundings, async (project) => {
+    const taken = await importRuns(project, path);
     const ids = flags.json ? `${jsonLine(taken)}\n` : taken.imported.map((runId) => `${runId}\n`).join("");
     await write(stdout, ids);
     const skipped =
@@ -119,18 +113,12 @@ async function exportTo(
   const selections = [references.length > 0, flags.since !== undefined, flags.all === true];
   if (selections.filter(Boolean).length !== 1)
     throw new UsageError("say what to export: runs, or --since, or --all");
-  const filter =
-    flags.since === undefined ? {} : { sinceMs: parseMoment("--since", flags.since, Date.now()) };
+  const sinceMs = flags.since === undefined ? undefined : parseMoment("--since", flags.since, Date.now());
   const path = resolve(cwd(), flags.out);
   if (existsSync(path)) throw new UsageError(`--out: ${flags.out} is there already; give another name`);
   return withArchive(flags, surroundings, async (archive) => {
     if (archive === undefined) return EXIT.usage;
-    const unlisted: DamagedRun[] = [];
-    const runIds = await selectIds(archive, references, filter, (run) => void unlisted.push(run));
-    if (runIds.length === 0 && unlisted.length === 0)
-      throw new UsageError("no archived run matches: nothing was written");
-    const { exported, damaged } = await writeRunFile(archive, runIds, path);
-    const leftOut = [...unlisted, ...damaged];
+    const { exported, damaged: leftOut } = await exportRuns(archive, { references, sinceMs }, path);
     if (flags.json)
       await write(
         stdout,
@@ -142,19 +130,6 @@ async function exportTo(
   });
 }
 
-async function selectIds(
-  archive: ArchiveStore,
-  references: readonly string[],
-  filter: { sinceMs?: number },
-  onDamaged: (run: DamagedRun) => void,
-): Promise<string[]> {
-  if (references.length > 0) return selectRunIds(archive, references);
-  const runIds: string[] = [];
-  for await (const { run_id: runId } of allRuns(archive, filter, onDamaged)) runIds.push(runId);
-  return runIds;
-}
-
-const DAY_MS = 24 * 60 * 60 * 1000;
 const MAX_DAYS = 36_500;
 
 interface PruneFlags extends CommonFlags {
@@ -180,33 +155,18 @@ async function prune(
   flags: PruneFlags,
   surroundings: Surroundings,
 ): Promise<ExitCode> {
-  const nowMs = Date.now();
-  const chosenDays = parseDays(flags.keepDays);
-  const named = references.length > 0;
-  if (named && chosenDays !== undefined) throw new UsageError("--keep-days: give runs or days, not both");
+  const keepDays = parseDays(flags.keepDays);
+  const isNamed = references.length > 0;
+  if (isNamed && keepDays !== undefined) throw new UsageError("--keep-days: give runs or days, not both");
   return withArchive(flags, surroundings, async (archive, configuration) => {
-    refuseManaged(named ? 0 : chosenDays, configuration);
-    const keepDays = named ? 0 : (chosenDays ?? configuration.archive.keepDays);
-    // When no days are kept, everything is deleted, including runs whose dates lie in the future.
-    const beforeMs = keepDays === 0 ? Number.POSITIVE_INFINITY : Math.max(0, nowMs - keepDays * DAY_MS);
-    const prunedFrom = async (there: ArchiveStore): Promise<Pruned> =>
-      named ? there.delete(await selectRunIds(there, references), nowMs) : there.prune({ beforeMs, nowMs });
-    const pruned = archive === undefined ? { runs: 0, blobs: 0, bytes: 0 } : await prunedFrom(archive);
+    const found = await pruneRuns(archive, isNamed ? { references } : { keepDays }, configuration);
+    const { pruned } = found;
     await write(
       surroundings.stdout,
-      flags.json ? `${jsonLine(pruned)}\n` : `${describePruned(pruned, keepDays)}\n`,
+      flags.json ? `${jsonLine(pruned)}\n` : `${describePruned(pruned, found.keepDays)}\n`,
     );
     return EXIT.done;
   });
-}
-
-/** @throws UsageError if managed settings keep runs for longer. */
-function refuseManaged(days: number | undefined, { managed }: Configuration): void {
-  const longest = managed.find(({ archive }) => days !== undefined && days < (archive.keep_days ?? 0));
-  if (longest !== undefined)
-    throw new UsageError(
-      `managed settings (${longest.file}) keep runs for ${countNoun(longest.archive.keep_days ?? 0, "day")}; \`ptc runs prune\` alone deletes older ones`,
-    );
 }
 
 function describePruned({ runs, blobs, bytes }: Pruned, keepDays: number): string {
@@ -334,8 +294,7 @@ export async function showRun(
   const { stdout, stderr, env } = surroundings;
   const { run: listed, others } = await selectRun(archive, reference);
   const run = await archive.read(listed.run_id);
-  if (flags.html !== undefined)
-    await writePage(flags.html, await renderRunPage(run, readPageAssets()), surroundings);
+  if (flags.html !== undefined) await writePage(flags.html, await pageOfRun(run), surroundings);
   else if (flags.json) for await (const part of runAsJson(run)) await write(stdout, part);
   else if (flags.output) await write(stdout, renderOutput(run, stdout.isTTY === true));
   else await write(stdout, await renderRunText(run, terminalOf(stdout, env), Date.now()));
@@ -344,25 +303,16 @@ export async function showRun(
 
 /** The whole output. In a pipe it is unchanged. On a terminal nothing in it moves the cursor. */
 function renderOutput(run: ArchivedRun, isTerminal: boolean): string {
-  const { text } = joinOutput(archivedOutput(run));
+  const text = outputOfRun(run);
   if (text === "") return "";
   return `${isTerminal ? visibleLines(text) : text}\n`;
 }
 
-/**
- * Writes a page that only its owner can read, because it contains answers of servers. An existing page is replaced. If writing fails,
- * it stays as it was.
- *
- * @throws UsageError when the page cannot be written.
- */
+/** Writes a page in place of an existing one, and says so. @throws UsageError when the page cannot be written; the old one stays. */
 export async function writePage(file: string, page: string, { stderr, cwd }: Surroundings): Promise<void> {
-  const path = resolve(cwd(), file);
-  const partial = `${path}.${randomBytes(6).toString("hex")}.partial`;
   try {
-    await writeFile(partial, page, { mode: 0o600, flag: "wx" });
-    await rename(partial, path);
+    await keepPage(resolve(cwd(), file), page);
   } catch (error) {
-    await rm(partial, { force: true });
     const { code } = error as NodeJS.ErrnoException;
     throw new UsageError(
       `--html: ${file} cannot be written (${code}); give a file in a folder that is there`,
@@ -486,11 +436,6 @@ function describeRun(run: ListedRun) {
   return { ...run, kept_bytes: Math.max(0, run.result_bytes - run.returned_bytes) };
 }
 
-/** The most runs that a page lists one by one. */
-const MAX_LISTED = 10_000;
-/** How many of the most called tools link to their runs. */
-const MAX_LINKED_TOOLS = 40;
-
 interface StatsFlags extends CommonFlags {
   since?: string;
   html?: string;
@@ -518,8 +463,8 @@ async function stats(flags: StatsFlags, surroundings: Surroundings): Promise<Exi
     if (flags.json) await write(stdout, `${jsonLine(describeStats(counted))}\n`);
     else if (counted.runs === 0) await tell(stderr, "no archived run matches");
     else if (flags.html !== undefined) {
-      const runs = await countedRuns(archive, counted, since);
-      await writePage(flags.html, renderStatsPage(counted, readPageAssets(), nowMs, runs), surroundings);
+      const page = await pageOfStats(archive, counted, since, nowMs);
+      await writePage(flags.html, page, surroundings);
     } else await write(stdout, renderStatsText(counted, terminalOf(stdout, env)));
     if (counted.undated === 0) return EXIT.done;
     const runs = countNoun(counted.undated, "run");
@@ -529,22 +474,6 @@ async function stats(flags: StatsFlags, surroundings: Surroundings): Promise<Exi
     );
     return EXIT.failed;
   });
-}
-
-/** The counted runs without replays, for a page to list. */
-async function countedRuns(
-  archive: Pick<ArchiveStore, "list">,
-  { tools }: Stats,
-  since: { sinceMs?: number },
-): Promise<CountedRuns> {
-  const page = await archive.list({ ...since, limit: MAX_LISTED });
-  const runs = page.runs.filter(({ source }) => source !== "replay");
-  const byTool = new Map<string, ReadonlySet<string>>();
-  for (const { tool } of tools.slice(0, MAX_LINKED_TOOLS)) {
-    const called = await archive.list({ ...since, tool, limit: MAX_LISTED });
-    byTool.set(tool, new Set(called.runs.map(({ run_id }) => run_id)));
-  }
-  return { runs, byTool };
 }
 
 function describeStats(counted: Stats) {

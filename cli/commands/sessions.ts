@@ -1,14 +1,13 @@
 import { jsonLine } from "../../base/json.ts";
 import { countNoun } from "../../base/quantities.ts";
 import { loadConfiguration } from "../../configuration/load.ts";
-import { projectOf } from "../../execution/sessions/open-sessions.ts";
 import { whyNoSession } from "../../execution/sessions/session-name.ts";
-import { type FoundSessions, findSessions } from "../../execution/sessions/sessions-socket.ts";
+import type { Project } from "../../project/open-project.ts";
+import { openSessions } from "../../project/sessions.ts";
 import type { Delegation } from "../background/ask-host.ts";
 import {
   CONFIG,
   type CommonFlags,
-  defineCommand,
   defineGroup,
   EXIT,
   type ExitCode,
@@ -17,6 +16,7 @@ import {
   UsageError,
   write,
 } from "../command.ts";
+import { defineProjectCommand } from "../project-command.ts";
 import type { RunFlags } from "./run.ts";
 
 interface EndFlags extends CommonFlags {
@@ -33,7 +33,7 @@ export const sessionsCommand = defineGroup(
       .addHelpText("after", "\nExample:\n  ptc sessions list\n  ptc sessions end report\n"),
 );
 
-const defineList = defineCommand("list", list, (command) =>
+const defineList = defineProjectCommand("list", list, (command) =>
   command
     .description("show the sessions that are open")
     .option(...CONFIG)
@@ -41,8 +41,8 @@ const defineList = defineCommand("list", list, (command) =>
     .addHelpText("after", "\nExample:\n  ptc sessions list --json | jq -r '.[].name'\n"),
 );
 
-async function list(flags: CommonFlags, surroundings: Surroundings): Promise<ExitCode> {
-  const { sessions: found } = await openSessions(flags, surroundings);
+async function list(project: Project, flags: CommonFlags, surroundings: Surroundings): Promise<ExitCode> {
+  const { sessions: found } = await openSessions(project);
   const lines = found.map(({ name, language, programs, idle_since, through, pid }) => {
     const state = idle_since === undefined ? "runs one now" : `idle since ${idle_since}`;
     return `${name}: ${language}, ${countNoun(programs, "program")}, ${state}, of ${keeperOf(through)} (pid ${pid})`;
@@ -53,7 +53,7 @@ async function list(flags: CommonFlags, surroundings: Surroundings): Promise<Exi
   return EXIT.done;
 }
 
-const defineEnd = defineCommand("end", end, (command) =>
+const defineEnd = defineProjectCommand("end", end, (command) =>
   command
     .description("end a session, also while a program runs in it; its names and files are lost")
     .argument("<name>", "the name of the session")
@@ -62,8 +62,13 @@ const defineEnd = defineCommand("end", end, (command) =>
     .addHelpText("after", "\nExample:\n  ptc sessions end report\n"),
 );
 
-async function end(name: string, flags: EndFlags, surroundings: Surroundings): Promise<ExitCode> {
-  const open = await openSessions(flags, surroundings, name);
+async function end(
+  project: Project,
+  name: string,
+  flags: EndFlags,
+  { stderr }: Surroundings,
+): Promise<ExitCode> {
+  const open = await openSessions(project, name);
   const named = open.sessions.filter((each) => each.name === name);
   const [found, ...others] = named.filter(({ pid }) => flags.pid === undefined || String(pid) === flags.pid);
   if (others.length > 0) {
@@ -74,20 +79,8 @@ async function end(name: string, flags: EndFlags, surroundings: Surroundings): P
   }
   if (found === undefined || !(await open.end(found)))
     throw new UsageError(`there is no session '${name}'; see \`ptc sessions list\``);
-  await tell(surroundings.stderr, `session '${name}' has ended`);
+  await tell(stderr, `session '${name}' has ended`);
   return EXIT.done;
-}
-
-/** The sessions of this user and project in all processes. @throws UsageError */
-async function openSessions(
-  flags: CommonFlags,
-  { env, cwd }: Surroundings,
-  name = "any",
-): Promise<FoundSessions> {
-  const configuration = await loadConfiguration({ flag: flags.config, env, cwd: cwd() });
-  const refused = whyNoSession(name, configuration);
-  if (refused !== undefined) throw new UsageError(refused);
-  return findSessions(projectOf(configuration), env);
 }
 
 function keeperOf(through: string): string {

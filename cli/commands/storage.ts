@@ -1,27 +1,27 @@
-import { existsSync } from "node:fs";
-import { basename, dirname, join, resolve } from "node:path";
-import { openMaintenance, readSqliteRows } from "../../archive/open-archive.ts";
+import { resolve } from "node:path";
 import { jsonLine } from "../../base/json.ts";
 import { countNoun, formatBytes } from "../../base/quantities.ts";
 import { oneLine } from "../../base/visible-text.ts";
-import type { Configuration } from "../../configuration/configuration.ts";
 import type { Project } from "../../project/open-project.ts";
-import { SealingError } from "../../secrets/sealing.ts";
-import { type SharedStorage, sharedStorage } from "../../storage/storage.ts";
+import {
+  migrateStorage,
+  openTakeover,
+  reencryptStorage,
+  type StorageStatus,
+  storageStatus,
+} from "../../project/storage.ts";
 import {
   CONFIG,
   type CommonFlags,
-  defineCommand,
   defineGroup,
   EXIT,
   type ExitCode,
   exitOnSignals,
   type Surroundings,
   tell,
-  UsageError,
   write,
 } from "../command.ts";
-import { openProjectOf } from "../project-command.ts";
+import { defineProjectCommand } from "../project-command.ts";
 
 /** `ptc storage ...`: the PostgreSQL database that several ptc share. */
 export const storageCommand = defineGroup(
@@ -33,7 +33,7 @@ export const storageCommand = defineGroup(
       .addHelpText("after", "\nExample:\n  ptc storage status\n"),
 );
 
-const defineStatus = defineCommand("status", status, (command) =>
+const defineStatus = defineProjectCommand("status", status, (command) =>
   command
     .description("show what is kept there, how large it is, and whether its tables are those of this ptc")
     .option(...CONFIG)
@@ -41,23 +41,19 @@ const defineStatus = defineCommand("status", status, (command) =>
     .addHelpText("after", "\nExample:\n  ptc storage status --json | jq .kept.runs\n"),
 );
 
-async function status(flags: CommonFlags, surroundings: Surroundings): Promise<ExitCode> {
-  const { configuration, shared } = await openStorage(flags, surroundings, false);
-  if (shared === undefined) {
-    const files = { place: "files", archive: configuration.archive.path };
+async function status(project: Project, flags: CommonFlags, { stdout }: Surroundings): Promise<ExitCode> {
+  const found = await storageStatus(project);
+  if (found === undefined) {
+    const files = { place: "files", archive: project.configuration.archive.path };
     const text = flags.json ? jsonLine(files) : `files of this machine: runs in ${files.archive}`;
-    await write(surroundings.stdout, `${text}\n`);
+    await write(stdout, `${text}\n`);
     return EXIT.done;
   }
-  const { storageStatus } = await openMaintenance();
-  const found = await storageStatus(shared.url, resealing(shared));
-  await write(surroundings.stdout, flags.json ? `${jsonLine(found)}\n` : renderStatus(found));
+  await write(stdout, flags.json ? `${jsonLine(found)}\n` : renderStatus(found));
   return EXIT.done;
 }
 
-type Status = Awaited<ReturnType<Awaited<ReturnType<typeof openMaintenance>>["storageStatus"]>>;
-
-function renderStatus({ place, server, version, newest, kept }: Status): string {
+function renderStatus({ place, server, version, newest, kept }: StorageStatus): string {
   const state =
     version === newest
       ? `version ${version}, which is that of this ptc`
@@ -80,7 +76,7 @@ function renderStatus({ place, server, version, newest, kept }: Status): string 
   return lines.map((line) => `${oneLine(line)}\n`).join("");
 }
 
-const defineMigrate = defineCommand("migrate", migrate, (command) =>
+const defineMigrate = defineProjectCommand("migrate", migrate, (command) =>
   command
     .description(
       "make the tables, or bring them to the version of this ptc; whoever starts later does the same",
@@ -90,19 +86,17 @@ const defineMigrate = defineCommand("migrate", migrate, (command) =>
     .addHelpText("after", "\nExample:\n  ptc storage migrate\n"),
 );
 
-async function migrate(flags: CommonFlags, surroundings: Surroundings): Promise<ExitCode> {
-  const { shared } = await openStorage(flags, surroundings);
-  const { migrateStorage } = await openMaintenance();
-  const { place, before, now } = await migrateStorage(shared.url);
+async function migrate(project: Project, flags: CommonFlags, { stdout }: Surroundings): Promise<ExitCode> {
+  const { place, before, now } = await migrateStorage(project);
   const text =
     before === now
       ? `${place} has version ${now} already`
       : `${place} had ${before === 0 ? "no tables" : `version ${before}`}, and has version ${now} now`;
-  await write(surroundings.stdout, flags.json ? `${jsonLine({ place, before, now })}\n` : `${text}\n`);
+  await write(stdout, flags.json ? `${jsonLine({ place, before, now })}\n` : `${text}\n`);
   return EXIT.done;
 }
 
-const defineImport = defineCommand("import", importArchive, (command) =>
+const defineImport = defineProjectCommand("import", importArchive, (command) =>
   command
     .description(
       "take a whole archive in SQLite and its audit log over, with their digests and chains; what was taken before is not taken again",
@@ -117,17 +111,14 @@ const defineImport = defineCommand("import", importArchive, (command) =>
 );
 
 async function importArchive(
+  project: Project,
   file: string | undefined,
   flags: CommonFlags,
   surroundings: Surroundings,
 ): Promise<ExitCode> {
   const { stdout, stderr, cwd } = surroundings;
   exitOnSignals(surroundings);
-  const { project, configuration, shared } = await openStorage(flags, surroundings);
-  const path = file === undefined ? configuration.archive.path : resolve(cwd(), file);
-  const log = file === undefined ? project.auditPath : join(dirname(path), basename(project.auditPath));
-  if (!existsSync(path)) throw new UsageError(`${file ?? path}: there is no such archive`);
-  const { takeOver, takeOverAudit } = await openMaintenance();
+  const takeover = await openTakeover(project, file === undefined ? undefined : resolve(cwd(), file));
   const isShown = stderr.isTTY === true;
   const showing = (what: string) => (done: number, of: number) =>
     void (isShown && stderr.write(`\r${done} of ${countNoun(of, what)}`));
@@ -141,13 +132,13 @@ async function importArchive(
           : `${place} has taken ${countNoun(taken, what)} over; the head is ${head}, as it was`,
       )}\n`,
     );
-  const runs = await readSqliteRows(path, (rows) => takeOver(shared.url, rows, showing("record")));
+  const runs = await takeover.takeRuns(showing("record"));
   clear();
-  if (!flags.json) await say(path, "record", runs);
-  const { taken, head, place } = await takeOverAudit(shared.url, log, showing("line"));
+  if (!flags.json) await say(takeover.archivePath, "record", runs);
+  const { taken, head, place } = await takeover.takeAudit(showing("line"));
   clear();
   if (flags.json) await write(stdout, `${jsonLine({ ...runs, audit: { taken, head: head ?? null } })}\n`);
-  else if (head !== undefined) await say(log, "line", { place, taken, head });
+  else if (head !== undefined) await say(takeover.auditPath, "line", { place, taken, head });
   return EXIT.done;
 }
 
@@ -157,7 +148,7 @@ interface TakenOver {
   head: string;
 }
 
-const defineReencrypt = defineCommand("reencrypt", reencrypt, (command) =>
+const defineReencrypt = defineProjectCommand("reencrypt", reencrypt, (command) =>
   command
     .description(
       "encrypt logins and suspended runs with the first of storage.encryption_key; exit 1 when some cannot be",
@@ -170,11 +161,12 @@ const defineReencrypt = defineCommand("reencrypt", reencrypt, (command) =>
     ),
 );
 
-async function reencrypt(flags: CommonFlags, surroundings: Surroundings): Promise<ExitCode> {
-  const { stdout, stderr } = surroundings;
-  const { shared } = await openStorage(flags, surroundings);
-  const { reencryptStorage } = await openMaintenance();
-  const found = await reencryptStorage(shared.url, resealing(shared));
+async function reencrypt(
+  project: Project,
+  flags: CommonFlags,
+  { stdout, stderr }: Surroundings,
+): Promise<ExitCode> {
+  const found = await reencryptStorage(project);
   const text = `encrypted ${countNoun(found.reencrypted, "value")} with the first key; ${found.current} had it already`;
   await write(stdout, flags.json ? `${jsonLine(found)}\n` : `${text}\n`);
   if (found.unreadable === 0) return EXIT.done;
@@ -183,45 +175,4 @@ async function reencrypt(flags: CommonFlags, surroundings: Surroundings): Promis
     `${countNoun(found.unreadable, "value")} cannot be read with any key of storage.encryption_key: add the one that they were encrypted with`,
   );
   return EXIT.failed;
-}
-
-/** Seals values again that are not sealed with the first key. */
-function resealing({ keys }: SharedStorage) {
-  return (sealed: Uint8Array, purpose: string) => {
-    if (keys.isCurrent(sealed)) return "current" as const;
-    try {
-      return keys.seal(keys.unseal(sealed, purpose), purpose);
-    } catch (error) {
-      if (!(error instanceof SealingError)) throw error;
-      return "unreadable" as const;
-    }
-  };
-}
-
-interface Opened<Shared> {
-  project: Project;
-  configuration: Configuration;
-  shared: Shared;
-}
-
-/** @throws ConfigurationError, ArchiveError; UsageError if there is no shared storage. */
-async function openStorage(flags: CommonFlags, surroundings: Surroundings): Promise<Opened<SharedStorage>>;
-async function openStorage(
-  flags: CommonFlags,
-  surroundings: Surroundings,
-  isNeeded: false,
-): Promise<Opened<SharedStorage | undefined>>;
-async function openStorage(
-  flags: CommonFlags,
-  surroundings: Surroundings,
-  isNeeded = true,
-): Promise<Opened<SharedStorage | undefined>> {
-  const project = await openProjectOf(flags, surroundings);
-  const { configuration } = project;
-  const shared = await sharedStorage(configuration, project.env)?.();
-  if (shared === undefined && isNeeded)
-    throw new UsageError(
-      `${configuration.file ?? "ptc.yaml"} has no storage.url: everything is kept in files of this machine`,
-    );
-  return { project, configuration, shared };
 }

@@ -2,15 +2,13 @@ import { jsonLine } from "../../base/json.ts";
 import { countNoun } from "../../base/quantities.ts";
 import { visibleLine } from "../../base/visible-text.ts";
 import type { Scope } from "../../configuration/configuration.ts";
-import { loadConfiguration } from "../../configuration/load.ts";
 import { SCOPES } from "../../configuration/settings/http-settings.ts";
-import { principalOfToken } from "../../identity/caller.ts";
-import { TokenError, Tokens } from "../../identity/tokens.ts";
-import { LockError } from "../../system/lock-file.ts";
+import type { Project } from "../../project/open-project.ts";
+import { createToken, listTokens, revokeToken } from "../../project/tokens.ts";
 import {
   CONFIG,
   type CommonFlags,
-  defineCommand,
+  collect,
   defineGroup,
   EXIT,
   type ExitCode,
@@ -19,6 +17,7 @@ import {
   UsageError,
   write,
 } from "../command.ts";
+import { defineProjectCommand } from "../project-command.ts";
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
@@ -42,9 +41,7 @@ export const tokenCommand = defineGroup(
       .addHelpText("after", "\nExample:\n  ptc token create deploy --group ci --expires 90d\n"),
 );
 
-const collect = (value: string, before: string[]) => [...before, value];
-
-const defineCreate = defineCommand("create", create, (command) =>
+const defineCreate = defineProjectCommand("create", create, (command) =>
   command
     .description("make a token and print it, once: ptc keeps a digest alone")
     .argument("<name>", "what it is for; its runs are those of the principal token#NAME")
@@ -56,7 +53,12 @@ const defineCreate = defineCommand("create", create, (command) =>
     .addHelpText("after", "\nExample:\n  ptc token create nightly --group ci | gh secret set PTC_TOKEN\n"),
 );
 
-async function create(name: string, flags: CreateFlags, surroundings: Surroundings): Promise<ExitCode> {
+async function create(
+  project: Project,
+  name: string,
+  flags: CreateFlags,
+  { stdout, stderr }: Surroundings,
+): Promise<ExitCode> {
   const groups = [...new Set(flags.group)];
   if (
     groups.length > MAX_GROUPS ||
@@ -65,24 +67,15 @@ async function create(name: string, flags: CreateFlags, surroundings: Surroundin
     throw new UsageError(`--group: at most ${MAX_GROUPS} groups, each of 1 to ${MAX_GROUP_CHARS} characters`);
   const scopes = parseScopes(flags.scope);
   const expiresAt = Date.now() + parseDuration(flags.expires);
-  const configuration = await loadConfiguration({
-    flag: flags.config,
-    env: surroundings.env,
-    cwd: surroundings.cwd(),
-  });
-  const tokens = Tokens.open(configuration, surroundings.env);
-  const token = await asked(() => tokens.create(name, { groups, scopes, expiresAt }));
-  const known = { name, principal: principalOfToken(name), groups, scopes, expires_at: instant(expiresAt) };
-  await write(surroundings.stdout, flags.json ? `${jsonLine({ token, ...known })}\n` : `${token}\n`);
+  const { token, principal } = await createToken(project, name, { groups, scopes, expiresAt });
+  const known = { name, principal, groups, scopes, expires_at: instant(expiresAt) };
+  await write(stdout, flags.json ? `${jsonLine({ token, ...known })}\n` : `${token}\n`);
   await tell(
-    surroundings.stderr,
+    stderr,
     `token '${name}' counts until ${known.expires_at}; it is shown this once, and its runs are those of ${known.principal}`,
   );
-  if (configuration.http.auth?.tokens !== true)
-    await tell(
-      surroundings.stderr,
-      "`ptc serve --http` takes tokens only with `http: { auth: { tokens: true } }`",
-    );
+  if (project.configuration.http.auth?.tokens !== true)
+    await tell(stderr, "`ptc serve --http` takes tokens only with `http: { auth: { tokens: true } }`");
   return EXIT.done;
 }
 
@@ -104,7 +97,7 @@ function parseDuration(text: string): number {
   );
 }
 
-const defineList = defineCommand("list", list, (command) =>
+const defineList = defineProjectCommand("list", list, (command) =>
   command
     .description("show the tokens that there are, without the tokens themselves")
     .option(...CONFIG)
@@ -112,13 +105,16 @@ const defineList = defineCommand("list", list, (command) =>
     .addHelpText("after", "\nExample:\n  ptc token list --json | jq -r '.[].name'\n"),
 );
 
-async function list(flags: CommonFlags, { env, cwd, stdout, stderr }: Surroundings): Promise<ExitCode> {
-  const configuration = await loadConfiguration({ flag: flags.config, env, cwd: cwd() });
-  const kept = await asked(() => Tokens.open(configuration, env).list());
-  const found = kept.map(({ name, owner, groups, scopes, created_at, expires_at }) => ({
-    ...{ name, principal: owner ?? principalOfToken(name), owner: owner ?? null, groups, scopes },
-    ...{ created_at: instant(created_at), expires_at: instant(expires_at) },
-    has_expired: expires_at <= Date.now(),
+async function list(
+  project: Project,
+  flags: CommonFlags,
+  { stdout, stderr }: Surroundings,
+): Promise<ExitCode> {
+  const found = (await listTokens(project)).map(({ createdAt, expiresAt, ...known }) => ({
+    ...known,
+    created_at: instant(createdAt),
+    expires_at: instant(expiresAt),
+    has_expired: expiresAt <= Date.now(),
   }));
   const lines = found.map(({ name, owner, groups, scopes, expires_at, has_expired }) => {
     const of =
@@ -134,7 +130,7 @@ async function list(flags: CommonFlags, { env, cwd, stdout, stderr }: Surroundin
   return EXIT.done;
 }
 
-const defineRevoke = defineCommand("revoke", revoke, (command) =>
+const defineRevoke = defineProjectCommand("revoke", revoke, (command) =>
   command
     .description("end a token; every ptc refuses it within seconds")
     .argument("<name>", "its name")
@@ -144,26 +140,16 @@ const defineRevoke = defineCommand("revoke", revoke, (command) =>
 );
 
 async function revoke(
+  project: Project,
   name: string,
   flags: CommonFlags & { owner?: string },
-  { env, cwd, stderr }: Surroundings,
+  { stderr }: Surroundings,
 ): Promise<ExitCode> {
-  const configuration = await loadConfiguration({ flag: flags.config, env, cwd: cwd() });
-  await asked(() => Tokens.open(configuration, env).revoke(name, flags.owner));
+  await revokeToken(project, name, flags.owner);
   await tell(stderr, `token '${visibleLine(name)}' is revoked`);
   return EXIT.done;
 }
 
 function instant(ms: number): string {
   return new Date(ms).toISOString();
-}
-
-/** Does some work with the tokens, whose refusals are for the user. @throws UsageError */
-async function asked<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof TokenError || error instanceof LockError) throw new UsageError(error.message);
-    throw error;
-  }
 }

@@ -85,14 +85,17 @@ async function up(flags: UpFlags, surroundings: Surroundings): Promise<ExitCode>
   const screen = flags.json ? surroundings.stderr : surroundings.stdout;
   const asks = flags.yes !== true && canAsk(surroundings);
   const isPlan = flags.yes !== true && !asks;
+  // A step may choose the engine for those after it.
+  const env = { ...surroundings.env };
   // What steps print of their own is not the output of this command, and with --yes nothing is asked.
   const parts: Surroundings = {
     ...surroundings,
+    env,
     stdout: screen,
     ...(flags.yes ? { stdin: Readable.from([]) } : {}),
   };
   const settled: SettledStep[] = [];
-  const steps = stepsOf(client, flags, surroundings);
+  const steps = stepsOf(client, flags, { ...surroundings, env }, asks);
   const note = async (step: Step, state: SettledStep["state"], detail: string) => {
     settled.push({ step: step.name, state, detail });
     const place = `${settled.length}/${steps.length}`;
@@ -150,7 +153,8 @@ async function up(flags: UpFlags, surroundings: Surroundings): Promise<ExitCode>
 
 const GO_ON = "`ptc up` goes on from there when you run it again.";
 
-function stepsOf(client: ClientName, flags: UpFlags, surroundings: Surroundings): Step[] {
+/** @param asks whether somebody can be asked. */
+function stepsOf(client: ClientName, flags: UpFlags, surroundings: Surroundings, asks: boolean): Step[] {
   const { env } = surroundings;
   const { config } = flags;
   const cwd = realpathSync(surroundings.cwd());
@@ -160,12 +164,24 @@ function stepsOf(client: ClientName, flags: UpFlags, surroundings: Surroundings)
     {
       name: "sandbox",
       async look() {
-        const wrong = await examineEngine(await load(), { env });
-        if (wrong !== undefined && wrong.part !== "image")
-          return { state: "blocked", detail: withoutSandbox(wrong.detail), exitCode: EXIT.noSandbox };
-        return { state: "done", detail: "an engine with gVisor is here" };
+        const configuration = await load();
+        const wrong = await examineEngine(configuration, { env });
+        const isWasm = configuration.sandbox.engine === "wasm";
+        if (wrong === undefined || wrong.part === "image")
+          return { state: "done", detail: isWasm ? WEAKER_WALL : "an engine with gVisor is here" };
+        // Nobody has chosen an engine yet, so that somebody can be asked.
+        const isOpen = configuration.file === undefined && (env.PTC_ENGINE ?? "") === "";
+        if (asks && isOpen)
+          return {
+            state: "to do",
+            detail: `There is no gVisor here (${wrong.detail}). Run programs in interpreters in WebAssembly until there is: a weaker wall, behind which calls that may change something ask you first`,
+          };
+        return { state: "blocked", detail: withoutSandbox(wrong.detail, isOpen), exitCode: EXIT.noSandbox };
       },
-      carryOut: async () => EXIT.done,
+      async carryOut() {
+        env.PTC_ENGINE = "wasm";
+        return EXIT.done;
+      },
     },
     {
       name: "image",
@@ -269,12 +285,18 @@ function stepsOf(client: ClientName, flags: UpFlags, surroundings: Surroundings)
 const ADD = "`ptc add NAME -- COMMAND` or `ptc add NAME URL` adds a server";
 const NOT_CLAUDE: ReturnType<typeof findPtcInClaude> = { plugin: undefined, entries: [] };
 
-function withoutSandbox(why: string): string {
+const WEAKER_WALL = "programs run in interpreters in WebAssembly, a weaker wall than gVisor's";
+
+/** @param isOpen whether nobody has chosen an engine. */
+function withoutSandbox(why: string, isOpen: boolean): string {
   const setup =
     process.platform === "linux"
       ? `; on Debian and Ubuntu \`sudo sh ${engineSetupScript}\` installs Docker and gVisor`
       : "";
-  return `no program can run here yet: ${why}${setup}. Without a sandbox \`ptc init\`, \`ptc generate\`, \`ptc list\`, \`ptc search\` and \`ptc call\` work all the same`;
+  const wasm = isOpen
+    ? "; `PTC_ENGINE=wasm ptc up` needs neither, and has a weaker wall"
+    : "; `sandbox: { engine: wasm }` in ptc.yaml needs neither, and has a weaker wall";
+  return `no program can run here yet: ${why}${setup}${wasm}. Without a sandbox \`ptc init\`, \`ptc generate\`, \`ptc list\`, \`ptc search\` and \`ptc call\` work all the same`;
 }
 
 /**

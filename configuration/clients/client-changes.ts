@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
@@ -7,6 +7,7 @@ import * as z from "zod/mini";
 import { BYTE_ORDER_MARK } from "../../base/file-text.ts";
 import { isObject, parseForeignJson } from "../../base/json.ts";
 import type { EnvironmentVariables } from "../../system/environment-variables.ts";
+import { writePrivateFileSync } from "../../system/private-file.ts";
 import { diffLines } from "../diff-lines.ts";
 import type { ClientPlace } from "./clients.ts";
 import { type EntryEdit, editEntry, findEntry } from "./edit-entry.ts";
@@ -185,9 +186,7 @@ export class ClientChanges {
     // Names sort in the order of the changes, even if the clock was set back.
     const time = Math.max(Date.now(), Number.parseInt(last, 36) + 1 || 0);
     const id = `${time.toString(36).padStart(9, "0")}-${randomBytes(4).toString("hex")}`;
-    const draft = join(this.folder, `.${id}`);
-    writeFileSync(draft, `${JSON.stringify(change)}\n`, { mode: 0o600, flag: "wx" });
-    renameSync(draft, join(this.folder, `${id}.json`));
+    writePrivateFileSync(join(this.folder, `${id}.json`), `${JSON.stringify(change)}\n`);
     return id;
   }
 

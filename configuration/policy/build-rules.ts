@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "../../base/clock.ts";
 import { clock as processClock } from "../../base/clock.ts";
@@ -9,6 +9,7 @@ import type { Policy } from "../../broker/policy/policy.ts";
 import { everyRules, RuleAuthorizer } from "../../broker/policy/rule-authorizer.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
 import { version } from "../../system/package.ts";
+import { writePrivateFileSync } from "../../system/private-file.ts";
 import { PRIVATE_FOLDER_NAME } from "../../system/private-folder.ts";
 import type { Configuration } from "../configuration.ts";
 import { ConfigurationError } from "../configuration-error.ts";
@@ -128,13 +129,11 @@ class CheckedRules {
   /** Notes that the rules are valid. If that fails, they are checked again the next time. */
   note(rules: number): void {
     if (rules < MIN_RULES || this.isKnown()) return;
-    const draft = `${this.#path}.${process.pid}`;
     try {
       mkdirSync(join(this.#path, ".."), { recursive: true, mode: 0o700 });
-      writeFileSync(draft, `${this.#digest}\n`, { mode: 0o600, flag: "wx" });
-      renameSync(draft, this.#path);
+      writePrivateFileSync(this.#path, `${this.#digest}\n`);
     } catch {
-      rmSync(draft, { force: true });
+      // See above.
     }
   }
 }

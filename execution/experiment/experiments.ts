@@ -14,7 +14,7 @@ import { maxResultBytes, RunnerOutput } from "../output/runner-output.ts";
 import type { RunScope } from "../run.ts";
 import { runInside } from "../run-inside.ts";
 import { TimeLimit } from "../time-limit.ts";
-import { learn, newShape, OtherData, type Shape, textsIn } from "./other-data.ts";
+import { bitsOfTypes, learn, namedMembers, newShape, OtherData, type Shape, textsIn } from "./other-data.ts";
 import { type ProgramWords, wordsOf } from "./program-words.ts";
 
 /**
@@ -34,6 +34,9 @@ const MIN_REACHED = 2;
 /** The same for a value of fewer letters and digits, which chance may bring about. */
 const MIN_REACHED_IF_SHORT = 3;
 const SHORT_CHARS = 3;
+/** What the types of an answer may say of a value is compared with what the value says. */
+const BITS_PER_LETTER = 5;
+const BITS_PER_DIGIT = 3.3;
 /** From this run on members are missing and added by chance, too. One of the runs that reach the call has to be of this kind. */
 const FIRST_WILD = 2;
 const MAX_EXPERIMENTS = 8;
@@ -98,15 +101,13 @@ export class Experiments {
     if (this.#bytes > MAX_HELD_BYTES || this.#made >= MAX_EXPERIMENTS) return none;
     this.#made++;
     const wanted = valuesAt(call.arguments, paths);
-    const trial = new Trial(call, this.#calls, this.#parts, { labels, wanted: [...wanted.values()] });
+    const trial = new Trial(call, this.#calls, this.#parts, { labels, wanted });
     const changed = new Set<string>();
     let reached = 0;
     let isWildReached = false;
-    const isShort = [...wanted.values()].some(
-      (value) => value.replaceAll(/[^\p{L}\p{N}]/gu, "").length < SHORT_CHARS,
-    );
+    const hasShort = [...wanted.values()].some(isShort);
     const isOfMaking = paths.includes(CALL_MADE);
-    const least = isOfMaking ? MIN_REACHED_IF_MADE : isShort ? MIN_REACHED_IF_SHORT : MIN_REACHED;
+    const least = isOfMaking ? MIN_REACHED_IF_MADE : hasShort ? MIN_REACHED_IF_SHORT : MIN_REACHED;
     for (let tried = 0; tried < MAX_TRIES && !paths.every((path) => changed.has(path)); ) {
       const missing = Math.max(least - reached, isWildReached ? 0 : 1);
       if (missing === 0) break;
@@ -198,19 +199,24 @@ class Trial {
   readonly #words: ProgramWords;
   readonly #known: readonly string[];
   readonly #learned = new Map<string, LearnedTool>();
+  readonly #mixed: readonly Shape[] | undefined;
+  readonly #isOfMaking: boolean;
   readonly #seqsOf = new Map<string, number[]>();
 
   constructor(
     target: Pick<FlowingCall, "tool" | "seq">,
     calls: ReadonlyMap<number, HeldCall>,
     parts: ExperimentParts,
-    { labels, wanted }: { labels: readonly string[]; wanted: readonly string[] },
+    { labels, wanted }: { labels: readonly string[]; wanted: ReadonlyMap<string, string> },
   ) {
     this.#target = target;
     this.#calls = calls;
     this.#parts = parts;
     this.#labels = labels;
-    const asked = wanted.flatMap((value) => value.split("\n")).map((value) => value.replaceAll(/^"|"$/g, ""));
+    this.#isOfMaking = wanted.has(CALL_MADE);
+    const asked = [...wanted.values()]
+      .flatMap((value) => value.split("\n"))
+      .map((value) => value.replaceAll(/^"|"$/g, ""));
     this.#words = wordsOf(parts.program.code, asked);
     const sorted = [...calls].sort(([a], [b]) => a - b);
     for (const [seq, { tool }] of sorted) this.#seqsOf.set(tool, [...(this.#seqsOf.get(tool) ?? []), seq]);
@@ -236,6 +242,19 @@ class Trial {
       if ("data" in outcome) learn(learned.data, outcome.data, this.#words, this.#known);
       if ("raw" in outcome) learn(learned.raw, outcome.raw, this.#words, this.#known);
     }
+    this.#mixed = this.#mayBeOfTypes(
+      [...wanted].flatMap(([path, value]) => (path === CALL_MADE ? [] : [value])),
+    );
+  }
+
+  /** The shapes to mix, if the types of what was read may say all that one of these values says. */
+  #mayBeOfTypes(values: readonly string[]): readonly Shape[] | undefined {
+    const named = [...this.#learned.values()].flatMap(({ data }) => namedMembers(data));
+    const present = new Set(named.map(({ name }) => name));
+    const absent = [...this.#words.asked].filter((name) => !present.has(name)).length;
+    const shapes = named.map(({ shape }) => shape);
+    const bits = bitsOfTypes(shapes, absent);
+    return values.some((value) => !isShort(value) && bits >= bitsOf(value)) ? shapes : undefined;
   }
 
   #isInQuestion(seq: number): boolean {
@@ -253,6 +272,8 @@ class Trial {
     const targetIndex = seqs.indexOf(this.#target.seq);
     const other = new OtherData({
       ...{ seed, isWild, words: this.#words, known: this.#known },
+      mixed: isWild ? this.#mixed : undefined,
+      isOfAbsence: isWild && this.#isOfMaking,
       minItems: Math.max(targetIndex + 1, 2),
     });
     const indexes = new Map<string, number>();
@@ -287,7 +308,9 @@ class Trial {
     if (!isOther || learned === undefined) return outcome;
     const parts = this.#parts.flow.partsOfCall(seq);
     return parts === undefined || !outcome.ok
-      ? otherOutcome(learned, other)
+      ? this.#isOfMaking && other.oneOf([true, false])
+        ? otherwise(outcome, learned, other)
+        : otherOutcome(learned, other)
       : { ...outcome, data: this.#otherParts(outcome.data, parts, other), raw: other.of(learned.raw) };
   }
 
@@ -350,6 +373,25 @@ function otherOutcome({ data, raw, outcomes }: LearnedTool, other: OtherData): C
     ...("data" in outcome ? { data: other.of(data) } : {}),
     ...("raw" in outcome ? { raw: other.of(raw) } : {}),
   };
+}
+
+/** What a call comes to that has always failed: something. A call that has succeeded comes to other data. */
+function otherwise(outcome: CallOutcome, learned: LearnedTool, other: OtherData): CallOutcome {
+  if (learned.outcomes.some(({ ok }) => ok)) return otherOutcome(learned, other);
+  const { decision, bytes } = outcome;
+  return { ok: true, data: other.something(), raw: { content: [] }, decision, bytes };
+}
+
+/** Whether chance may bring a value about. */
+function isShort(value: string): boolean {
+  return value.replaceAll(/[^\p{L}\p{N}]/gu, "").length < SHORT_CHARS;
+}
+
+/** How much a value says, in bits. */
+function bitsOf(value: string): number {
+  const digits = value.match(/\d/g)?.length ?? 0;
+  const others = value.match(/[^\d\s"]/gu)?.length ?? 0;
+  return digits * BITS_PER_DIGIT + others * BITS_PER_LETTER;
 }
 
 /** The values at each path, as text for comparison. */

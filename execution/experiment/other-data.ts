@@ -23,6 +23,10 @@ export interface OtherDataOptions {
   readonly minItems: number;
   /** Whether members that a program may ask for are missing, and others are there, by chance. */
   readonly isWild: boolean;
+  /** Whether something is by chance in lists that were empty, because that may be why a call is made. */
+  readonly isOfAbsence?: boolean;
+  /** The shapes of all members that the program names, if which of them are there, and their types, are drawn by chance as well. */
+  readonly mixed?: readonly Shape[] | undefined;
 }
 
 /** The form of a text, which programs rely on when they parse it. */
@@ -73,6 +77,45 @@ export function newShape(): Shape {
   };
 }
 
+/** The members that a program names, at any depth. */
+export function namedMembers(shape: Shape): { name: string; shape: Shape }[] {
+  const found: { name: string; shape: Shape }[] = [];
+  const open = [shape];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const named = [...(next.members ?? [])].map(([name, { shape: own }]) => ({ name, shape: own }));
+    found.push(...named);
+    const parts = [next.items, next.inside, next.others].filter((each) => each !== undefined);
+    open.push(...named.map(({ shape: own }) => own), ...parts);
+  }
+  return found;
+}
+
+/**
+ * The most bits that a program can learn from which of the members that it names are there, and of which type each is. Other data keeps
+ * both, mostly, so that programs find what they need.
+ *
+ * @param absent how many names of the program are no member's.
+ */
+export function bitsOfTypes(named: readonly Shape[], absent: number): number {
+  const kinds = new Set(named.map(kindOf)).size;
+  let ways = named.length * Math.log2(Math.max(1, kinds));
+  for (let at = 0; at < Math.min(named.length, absent); at++)
+    ways += Math.log2((named.length + absent - at) / (at + 1));
+  return ways;
+}
+
+function kindOf({ forms, items, members, others, inside, ...own }: Shape): string {
+  const { hasNull, hasInteger, hasFraction, hasBigInteger, hasTruth } = own;
+  return [
+    [...forms].sort(),
+    [hasNull, hasInteger, hasFraction, hasBigInteger, hasTruth],
+    items === undefined ? "" : items.count > 0,
+    [members !== undefined, others !== undefined, inside !== undefined, own.objects > 0],
+  ].join(";");
+}
+
+const MAX_MIXED_DEPTH = 3;
+const MAX_MIXED_NAMES = 2_000;
 const MAX_DEPTH = 60;
 const MAX_LEARNED_ITEMS = 300;
 const MAX_SEEN = 40;
@@ -237,13 +280,24 @@ export class OtherData {
     return this.#chance.pick(items);
   }
 
+  /** What may be where nothing was: a text, or an object with some of the names that the program asks for. */
+  something(): unknown {
+    const chance = this.#chance;
+    if (chance.is(0.5)) return this.#words(1, 3);
+    const names = chance.shuffled([...this.#options.words.asked]).slice(0, MAX_NAMES_ADDED);
+    return Object.fromEntries(names.map((name) => [name, this.#word()]));
+  }
+
   /** Another text of the words of a message. */
   message(): string {
     return this.#prose(1);
   }
 
   #list(items: Shape, name: string, depth: number): unknown[] {
-    if (items.count === 0) return [];
+    const { isOfAbsence = false } = this.#options;
+    const chance = this.#chance;
+    if (items.count === 0)
+      return isOfAbsence && chance.is(0.5) ? chance.list(chance.between(1, 3), () => this.something()) : [];
     const { minItems } = this.#options;
     const least = depth === 0 ? minItems + 1 : Math.min(minItems, 2) + 1;
     const length =
@@ -254,8 +308,22 @@ export class OtherData {
     return this.#chance.list(length, (index) => this.of(items, name, index + at, depth + 1));
   }
 
+  /** An object that has half of the names of a program, with members of any of the types that named members have. */
+  #mixed(mixed: readonly Shape[], depth: number): unknown {
+    const chance = this.#chance;
+    const most = depth === 0 ? MAX_MIXED_NAMES : POOL * (MAX_MIXED_DEPTH - depth);
+    const names = chance.shuffled([...this.#options.words.asked]).slice(0, Math.max(0, most));
+    return Object.fromEntries(
+      names
+        .filter(() => chance.is(0.5))
+        .map((name) => [name, this.of(chance.pick(mixed), name, undefined, depth + 1)]),
+    );
+  }
+
   #object(shape: Shape, depth: number): unknown {
     const chance = this.#chance;
+    const { mixed = [] } = this.#options;
+    if (mixed.length > 0) return this.#mixed(mixed, depth);
     const { isWild } = this.#options;
     const members = [...(shape.members ?? [])];
     const isTable = members.length >= MIN_TABLE_MEMBERS;

@@ -12,11 +12,15 @@ export interface ProgramWords {
   readonly numbers: readonly number[];
   /** Every word that may be the name of a member. */
   readonly names: ReadonlySet<string>;
+  /** Those that it may ask for: what follows a dot, and is not called, and the words in quoted texts. */
+  readonly asked: ReadonlySet<string>;
 }
 
 const QUOTED = /"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`/g;
 const PATTERN = /(?<=[(,=:[!&|?{};\s]|^)\/(?![*/])((?:[^/\\\n[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+)\/[dgimsuvy]*/g;
 const LOOKS_LIKE_PATTERN = /\\[dwsDWSb]|\[\^?[^\]]+\]|\(\?|\.[*+]/;
+const MEMBER = /(?<=\.)[A-Za-z_$][\w$]*(?![\w$]*\s*\()/g;
+const NAME = /[A-Za-z_$][\w$-]*/g;
 const MAX_TEXTS = 60;
 const MAX_TEXT_CHARS = 200;
 
@@ -47,7 +51,11 @@ export function wordsOf(code: string, wanted: readonly string[]): ProgramWords {
     texts: [...texts].slice(0, MAX_TEXTS),
     patterns: [...patterns].filter((pattern) => !isAsked(pattern)).slice(0, MAX_TEXTS),
     numbers: [...new Set(numbers)].filter((number) => !asked.some((value) => value.includes(String(number)))),
-    names: new Set(code.match(/[A-Za-z_$][\w$-]*/g) ?? []),
+    names: new Set(code.match(NAME) ?? []),
+    asked: new Set([
+      ...(code.match(MEMBER) ?? []),
+      ...[...code.matchAll(QUOTED)].flatMap(([quoted]) => quoted.match(NAME) ?? []),
+    ]),
   };
 }
 

@@ -1,7 +1,6 @@
-import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
-import { mkdir, open, rename, rm } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { mkdir, open } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { ArchiveError } from "../../archive/archive-error.ts";
 import type { ArchiveStore } from "../../archive/archive-store.ts";
@@ -33,6 +32,7 @@ import type { Configuration } from "../../configuration/configuration.ts";
 import { sharedStorage } from "../../storage/storage.ts";
 import type { EnvironmentVariables } from "../../system/environment-variables.ts";
 import { LockError, lockFile } from "../../system/lock-file.ts";
+import { writePrivateFile } from "../../system/private-file.ts";
 import { hideFromGit, PRIVATE_FOLDER_NAME } from "../../system/private-folder.ts";
 
 /** What learning needs, as data that can be sent to a thread. */
@@ -328,19 +328,7 @@ async function lock(path: string): Promise<() => void> {
 }
 
 async function replace(path: string, text: string): Promise<void> {
-  const next = join(dirname(path), `.${basename(path)}-${randomBytes(6).toString("hex")}`);
-  try {
-    const file = await open(next, "wx", 0o600);
-    try {
-      await file.writeFile(text);
-    } finally {
-      await file.close();
-    }
-    await rename(next, path);
-  } catch (cause) {
-    await rm(next, { force: true });
-    refuse(path)(cause);
-  }
+  await writePrivateFile(path, text).catch(refuse(path));
 }
 
 function refuse(path: string): (cause: unknown) => never {

@@ -17,8 +17,16 @@ import {
 import type { OpenEngine, SandboxEngine } from "../../sandbox/sandbox-engine.ts";
 import { SandboxError } from "../../sandbox/sandbox-error.ts";
 import type { Mount } from "../../sandbox/sandbox-profile.ts";
+import { isInherited } from "../../secrets/inherited-environment.ts";
 import { PRIVATE_FOLDER_NAME } from "../../system/private-folder.ts";
 import { LaunchError, type LaunchServer } from "../../upstream/mcp/launch-server.ts";
+import {
+  fetchesPackages,
+  type PackageCommand,
+  readPackageCommand,
+} from "../../upstream/packages/package-command.ts";
+import { PackageError } from "../../upstream/packages/package-error.ts";
+import type { PackageLayer, PackageLayers } from "../../upstream/packages/package-layers.ts";
 import type { Project } from "../open-project.ts";
 
 type Stdio = ServerConfiguration & { transport: "stdio" };
@@ -29,11 +37,10 @@ const COMMANDS: ReadonlyMap<string, string> = new Map([
   ["python", "/usr/bin/python3"],
   ["python3", "/usr/bin/python3"],
 ]);
-/** Commands that fetch what they start, and what starts it once it is there. */
-const INSTALLERS: ReadonlyMap<string, string> = new Map([
-  ...["npx", "npm", "pnpm", "pnpx", "yarn", "bunx", "bun"].map((name): [string, string] => [name, "node"]),
-  ...["uvx", "uv", "pipx"].map((name): [string, string] => [name, "python3"]),
-]);
+/** Where a server finds its packages. */
+const PACKAGES = `${SERVER_FOLDER}/packages`;
+/** The Python of the image, for which packages are fetched. */
+const IMAGE_PYTHON = "3.11";
 const AUTHORITIES = `${SERVER_FOLDER}/authorities.pem`;
 const ENVIRONMENT = {
   ...{ HOME: "/tmp", TMPDIR: "/tmp", TZ: "UTC", LANG: "C.UTF-8", LC_ALL: "C.UTF-8" },
@@ -44,19 +51,39 @@ const SERVER_CPUS = 1;
 const SERVER_PIDS = 256;
 const SCRATCH_MB = 64;
 
+export interface ServerSandboxesOptions {
+  /** Opens the engine; by default that of `./engine.ts`. */
+  engine?: OpenEngine | undefined;
+  /**
+   * Whether the packages of servers are found anew and written into the lock; `missing`: only those that it does not have. By default
+   * servers start from those that the lock has.
+   */
+  resolvesPackages?: boolean | "missing" | undefined;
+  /** Receives the connections of servers, and the hosts that they may not reach, as the audit log has them. */
+  onConnection?: ((connection: AuditedConnection) => void) | undefined;
+}
+
 /** The sandboxes of the servers of one configuration of a project. Contacts no engine before the first of them is started. */
 export class ServerSandboxes {
   readonly #configuration: Configuration;
   readonly #project: Project;
   readonly #open: OpenEngine | undefined;
   #engine: SandboxEngine | undefined;
+  readonly #resolvesPackages: boolean | "missing";
+  readonly #onConnection: ServerSandboxesOptions["onConnection"];
+  #layers: PackageLayers | undefined;
   #hasWarned = false;
 
-  /** @param open opens the engine; by default that of `./engine.ts`. */
-  constructor(configuration: Configuration, project: Project, open: OpenEngine | undefined) {
+  constructor(
+    configuration: Configuration,
+    project: Project,
+    { engine, resolvesPackages = false, onConnection }: ServerSandboxesOptions = {},
+  ) {
     this.#configuration = configuration;
     this.#project = project;
-    this.#open = open;
+    this.#open = engine;
+    this.#resolvesPackages = resolvesPackages;
+    this.#onConnection = onConnection;
   }
 
   has(server: ServerConfiguration): boolean {
@@ -77,8 +104,17 @@ export class ServerSandboxes {
     }
   }
 
-  /** How a server is started in its sandbox; undefined where it is a process of this machine. */
-  async launcherFor(server: ServerConfiguration, principal: string): Promise<LaunchServer | undefined> {
+  /**
+   * How a server is started in its sandbox; undefined where it is a process of this machine. Fetches its packages if they are not here.
+   *
+   * @param env the server's own variables.
+   */
+  async launcherFor(
+    server: ServerConfiguration,
+    principal: string,
+    env: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): Promise<LaunchServer | undefined> {
     const { sandbox: settings } = this.#configuration;
     const sandbox = sandboxOf(server, settings.servers);
     if (sandbox === undefined || server.transport !== "stdio") return undefined;
@@ -93,14 +129,52 @@ export class ServerSandboxes {
         return undefined;
       }
     }
+    // The time of the start, which is bounded, begins when the packages are here.
+    const packages = await this.#packagesOf(server, env, signal);
     return async (program, signal) => {
       try {
-        return await this.#launch(server, sandbox, principal, program, signal);
+        if (packages instanceof PackageError) throw packages;
+        return await this.#launch(server, sandbox, principal, program, packages, signal);
       } catch (error) {
-        if (error instanceof SandboxError) throw new LaunchError(error.message, { cause: error });
+        if (error instanceof SandboxError || error instanceof PackageError)
+          throw new LaunchError(error.message, { cause: error });
         throw error;
       }
     };
+  }
+
+  /** The packages that the server's command fetches; undefined for another command, and the error where they cannot be had. */
+  async #packagesOf(
+    { name, command, args }: Stdio,
+    env: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): Promise<Packages | PackageError | undefined> {
+    if (!fetchesPackages(command)) return undefined;
+    try {
+      const read = readPackageCommand(command, args);
+      if (read === undefined) return undefined;
+      const about = Object.entries(env).filter(([variable]) => isInherited(variable));
+      const layers = await this.#openLayers();
+      return { read, layer: await layers.get(name, read, Object.fromEntries(about), signal) };
+    } catch (error) {
+      if (error instanceof PackageError) return error;
+      throw error;
+    }
+  }
+
+  async #openLayers(): Promise<PackageLayers> {
+    const { PackageLayers } = await import("../../upstream/packages/package-layers.ts");
+    const { directory, servers } = this.#configuration;
+    const { groups } = this.#project.own.state;
+    this.#layers ??= new PackageLayers({
+      directory,
+      servers: new Set(servers.map(({ name }) => name)),
+      resolves: this.#resolvesPackages,
+      arch: process.arch,
+      python: IMAGE_PYTHON,
+      observer: { onSpawn: (pid) => groups.record(pid), onExit: (pid) => groups.forget(pid) },
+    });
+    return this.#layers;
   }
 
   async #launch(
@@ -108,6 +182,7 @@ export class ServerSandboxes {
     sandbox: ServerSandbox,
     principal: string,
     program: Parameters<LaunchServer>[0],
+    packages: Packages | undefined,
     signal: AbortSignal,
   ): ReturnType<LaunchServer> {
     const { own, env } = this.#project;
@@ -130,7 +205,9 @@ export class ServerSandboxes {
       import("./project-image.ts"),
     ]);
     const places = placesOf(sandbox, directory);
-    const command = commandInside(server, program.command, places.inside);
+    const start = packages?.layer.start(PACKAGES);
+    const command = start?.command ?? commandInside(server, program.command, places.inside);
+    const args = [...(start?.args ?? []), ...(packages?.read.args ?? program.args)];
     const hosts = hostsOf(sandbox);
     const folder = join(own.state.path, randomBytes(6).toString("hex"));
     mkdirSync(folder, { mode: 0o755 });
@@ -140,6 +217,7 @@ export class ServerSandboxes {
         { source: writeOpen(folder, "hosts", hostsFile(hosts)), target: "/etc/hosts" },
         { source: writeOpen(folder, "resolv.conf", "nameserver 127.0.0.1\n"), target: "/etc/resolv.conf" },
         { source: writeOpen(folder, "authorities.pem", trustedAuthorities()), target: AUTHORITIES },
+        ...(packages === undefined ? [] : [{ source: packages.layer.folder, target: PACKAGES }]),
         ...places.mounts,
       ];
       const options = sandboxOptions(this.#configuration, own, this.#open);
@@ -152,8 +230,11 @@ export class ServerSandboxes {
         walls: known.openKnownWalls(env),
         uses: images.openImageUses(env),
       });
-      const note = (connection: Omit<AuditedConnection, "server" | "principal">) =>
-        this.#project.auditConnection({ server: server.name, principal, ...connection });
+      const note = (connection: Omit<AuditedConnection, "server" | "principal">) => {
+        const audited = { server: server.name, principal, ...connection };
+        this.#project.auditConnection(audited);
+        this.#onConnection?.(audited);
+      };
       const egress = new Egress({
         allowed: sandbox.network,
         onConnection: ({ problem, ...connection }) =>
@@ -167,9 +248,11 @@ export class ServerSandboxes {
       });
       const launch: ServerLaunch = {
         command,
-        args: program.args.map((argument) => places.inside(argument) ?? argument),
+        args: args.map((argument) => places.inside(argument) ?? argument),
         env: {
           ...ENVIRONMENT,
+          ...start?.env,
+          PATH: [start?.env.PATH, ENVIRONMENT.PATH].filter((each) => each !== undefined).join(":"),
           ...Object.fromEntries(
             Object.entries(program.env).map(([name, value]) => [name, places.inside(value) ?? value]),
           ),
@@ -202,6 +285,12 @@ export class ServerSandboxes {
       return messageOf(error);
     }
   }
+}
+
+/** What a server's command fetches, and where it is. */
+interface Packages {
+  read: PackageCommand;
+  layer: PackageLayer;
 }
 
 /** Where a server finds what is mounted for it. */
@@ -272,11 +361,6 @@ function commandInside(
     if (found !== undefined) return found;
     throw new LaunchError(`its sandbox has no ${command}; name its folder in sandbox.files of '${name}'`);
   }
-  const start = INSTALLERS.get(basename(command));
-  if (start !== undefined)
-    throw new LaunchError(
-      `its sandbox has no ${command}, which fetches its package at each start: install the package in a folder, name that folder in sandbox.files, and start its file with ${start}`,
-    );
   throw new LaunchError(
     `its sandbox has no ${command}: it has ${[...COMMANDS.keys()].join(", ")}, and what sandbox.files of '${name}' names`,
   );

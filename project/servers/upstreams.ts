@@ -32,7 +32,7 @@ import { type LoginSecrets, readAuthSecret, SecretSources } from "../../upstream
 import type { UpstreamConnection } from "../../upstream/upstream.ts";
 import { type PoolOptions, UpstreamPool, type UpstreamSource } from "../../upstream/upstream-pool.ts";
 import type { Project } from "../open-project.ts";
-import { ServerSandboxes } from "../sandboxes/server-sandboxes.ts";
+import { ServerSandboxes, type ServerSandboxesOptions } from "../sandboxes/server-sandboxes.ts";
 
 /** Upstream clients for the servers of the configuration that is in force. */
 export interface ReconfigurablePool {
@@ -52,6 +52,10 @@ export interface UpstreamsOptions extends PoolOptions {
   callers?: Callers | undefined;
   /** Starts the sandboxes of servers; by default the engine of `../sandboxes/engine.ts`. */
   engine?: OpenEngine | undefined;
+  /** Whether the packages of servers in sandboxes are found anew and written into their lock; `missing`: only those that it does not have. */
+  resolvesPackages?: ServerSandboxesOptions["resolvesPackages"];
+  /** Receives the connections of servers in sandboxes, and the hosts that they may not reach. */
+  onConnection?: ServerSandboxesOptions["onConnection"];
 }
 
 /**
@@ -62,7 +66,15 @@ export interface UpstreamsOptions extends PoolOptions {
  */
 export function composeUpstreams(
   project: Project,
-  { credentials: source, onRead, callers, engine, ...options }: UpstreamsOptions = {},
+  {
+    credentials: source,
+    onRead,
+    callers,
+    engine,
+    resolvesPackages,
+    onConnection,
+    ...options
+  }: UpstreamsOptions = {},
 ): ReconfigurablePool {
   const { configuration, redactor, env, keyring, onWarning } = project;
   const { groups } = project.own.state;
@@ -84,7 +96,7 @@ export function composeUpstreams(
   };
   const sourcesOf = (current: Configuration) => {
     const { directory, servers, secrets, credentials: configured } = current;
-    const sandboxes = new ServerSandboxes(current, project, engine);
+    const sandboxes = new ServerSandboxes(current, project, { engine, resolvesPackages, onConnection });
     const privateFolder = join(directory, PRIVATE_FOLDER_NAME);
     const views = clientViews(current);
     // A server is told of views only where a client could be given them: some list other tools then.
@@ -153,8 +165,12 @@ export function composeUpstreams(
  * @param principal uses the servers.
  * @throws StateDirectoryError when the folder for this process's files cannot be made.
  */
-export function openServers(project: Project, principal: string): ConfiguredServers {
-  const { pool } = composeUpstreams(project);
+export function openServers(
+  project: Project,
+  principal: string,
+  options: Pick<UpstreamsOptions, "resolvesPackages"> = {},
+): ConfiguredServers {
+  const { pool } = composeUpstreams(project, options);
   return { get: (name) => pool.get(principal, name) };
 }
 
@@ -228,7 +244,7 @@ async function openMcpServer({
     connectTimeoutMs: server.connectTimeoutMs,
     roots: sandboxes.rootsOf(server),
     apps: server.apps,
-    launch: await sandboxes.launcherFor(server, principal),
+    launch: await sandboxes.launcherFor(server, principal, credentials.values, signal),
     authorization: credentials.authorization,
     secrets,
     signal,

@@ -21,12 +21,18 @@ export interface HostFunctions {
   startedMs(): number;
   /** In [0, 1). */
   random(): number;
+  /** @throws RangeError for more than a program can hold. */
   randomBytes(count: number): ArrayBuffer;
   /** @throws Error for an algorithm that is not known. */
   hash(algorithm: string, bytes: ArrayBuffer): ArrayBuffer;
   hmac(algorithm: string, key: ArrayBuffer, bytes: ArrayBuffer): ArrayBuffer;
   /** Calls a function of node:path with POSIX paths. `argumentsJson` is a list. Returns JSON. @throws TypeError */
   path(name: string, argumentsJson: string): string;
+  /**
+   * Local time by `Date` of the process. `values` is a text for `parse`, else numbers with commas: those of `new`, or the time and then
+   * what a method takes. Returns a number or a text.
+   */
+  date(method: string, values: string): string;
   /** Formats or compares values by a locale. `argumentsJson` is a list that begins with the value as a text. @throws RangeError */
   locale(method: string, argumentsJson: string): string;
   /** Ends the program. */
@@ -48,6 +54,7 @@ export const HOST_FUNCTION_NAMES = [
   "hash",
   "hmac",
   "path",
+  "date",
   "locale",
   "exit",
 ] as const satisfies readonly (keyof HostFunctions)[];

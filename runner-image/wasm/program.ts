@@ -37,6 +37,8 @@ const STDERR = 2;
 const MAX_LOG_BYTES = Math.floor((MAX_TRACE_SERIES_CHARS / 4) * 3);
 const FIRST_TRACE_AFTER_MS = 1_000;
 const TRACE_PAUSE_SHARE = 1 / 8;
+/** Beyond the memory of nearly every program. The bytes are outside the memory that bounds the interpreter. */
+const MAX_RANDOM_BYTES = 64 * 1024 * 1024;
 /** The exit codes by which the host knows how the program ended (execution/judge.ts). */
 const ABORTED = 134;
 const FAILED = 70;
@@ -334,6 +336,7 @@ export class WasmProgram {
       startedMs: () => this.#clock.startedMs,
       random: () => this.#numbers.fraction(),
       randomBytes: (count) => {
+        if (!(count <= MAX_RANDOM_BYTES)) throw new RangeError("too many random bytes at once");
         const bytes = new Uint8Array(count);
         this.#bytes.fill(bytes);
         return bytes.buffer;
@@ -342,6 +345,7 @@ export class WasmProgram {
       hmac: (algorithm, key, bytes) =>
         toArrayBuffer(createHmac(algorithm, new Uint8Array(key)).update(new Uint8Array(bytes)).digest()),
       path: (name, argumentsJson) => computePath(name, JSON.parse(argumentsJson) as unknown[]),
+      date: (method, values) => String(localTime(method, values)),
       locale: (method, argumentsJson) => byLocale(method, JSON.parse(argumentsJson) as unknown[]),
       exit: (code) => this.#leave(code),
     };
@@ -453,6 +457,28 @@ function sourceMapOf(bundle: string): SourceMap | undefined {
 
 function toArrayBuffer(bytes: Buffer): ArrayBuffer {
   return new Uint8Array(bytes).buffer;
+}
+
+const DATE_SETTERS: ReadonlySet<string> = new Set([
+  "setDate",
+  "setFullYear",
+  "setHours",
+  "setMilliseconds",
+  "setMinutes",
+  "setMonth",
+  "setSeconds",
+  "setYear",
+]);
+
+function localTime(method: string, values: string): number | string {
+  if (method === "parse") return Date.parse(values);
+  const [time = Number.NaN, ...rest] = values.split(",").map(Number);
+  if (method === "new") return new Date(...([time, ...rest] as [number, number])).getTime();
+  const date = new Date(time);
+  if (method === "toString") return date.toString();
+  if (method === "toTimeString") return date.toTimeString();
+  if (!DATE_SETTERS.has(method)) throw new TypeError(`Date has no ${method} here`);
+  return Number(Reflect.apply(Reflect.get(date, method) as () => number, date, rest));
 }
 
 /** @throws RangeError, TypeError for locales and options that there are not. */

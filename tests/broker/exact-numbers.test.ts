@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { writeJson } from "../../base/json.ts";
-import { roundedProblem, withExactNumbers } from "../../broker/exact-numbers.ts";
+import { roundedProblem, withExactNumbers, withExactNumbersInTurns } from "../../broker/exact-numbers.ts";
 
 const BIG = "1234567890123456789";
 const TEXT = `"${BIG}"`;
@@ -70,6 +70,16 @@ test.each<[string, object, string, string]>([
   ["a reference to itself", { $ref: "#" }, `{"id":${TEXT}}`, `{"id":${TEXT}}`],
 ])("the text of a whole number beyond 2^53 in the place of %s", (_, schema, args, sent) => {
   expect(writeJson(withExactNumbers(schema, JSON.parse(args)))).toBe(sent);
+});
+
+test.each<[string, object]>([
+  ["members", Object.fromEntries(Array.from({ length: 20_000 }, (_, i) => [`k${i}`, i]))],
+  ["items", Array.from({ length: 20_000 }, (_, i) => ({ i }))],
+])("the text of a whole number beyond 2^53 is found behind many %s", async (_, many) => {
+  const schema = { properties: { id: { type: "integer" } } };
+  const exact = await withExactNumbersInTurns(schema, { many, id: BIG });
+  expect(exact).toEqual({ many, id: BigInt(BIG) });
+  expect(await withExactNumbersInTurns(schema, { many })).toEqual({ many });
 });
 
 test.each<[string, object, string[], string | undefined]>([

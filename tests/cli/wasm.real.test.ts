@@ -1,11 +1,11 @@
 /** The engine `wasm` for an ordinary user of a machine that has neither Docker nor gVisor: what a first user does, with the built ptc. */
 import { execFileSync, spawnSync } from "node:child_process";
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, copyFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { envelopeOf, fixtureServer, usePtc } from "./ptc-process.ts";
 
 const NOBODY = "65534";
@@ -34,8 +34,12 @@ beforeAll(() => {
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 function start(...args: string[]) {
+  return startIn(env, home, ...args);
+}
+
+function startIn(variables: Record<string, string>, cwd: string, ...args: string[]) {
   const [command = "", ...rest] = [...ptc, ...args];
-  const { status, stdout, stderr } = spawnSync(command, rest, { cwd: home, env, encoding: "utf8" });
+  const { status, stdout, stderr } = spawnSync(command, rest, { cwd, env: variables, encoding: "utf8" });
   return { code: status, stdout, stderr };
 }
 
@@ -62,4 +66,19 @@ test("an ordinary user without Docker and gVisor begins a project, runs a progra
   } finally {
     await client.close();
   }
+});
+
+test("`ptc up` with the engine wasm needs one command, and what it writes holds without the variable", () => {
+  const folder = mkdtempSync(join(tmpdir(), "ptc-up-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  copyFileSync(join(home, ".mcp.json"), join(folder, ".mcp.json"));
+  if (AS_ORDINARY_USER.length > 0) execFileSync("chown", ["-R", `${NOBODY}:${NOBODY}`, folder]);
+  const ofFolder = { ...env, HOME: folder, XDG_RUNTIME_DIR: folder };
+  const up = startIn(ofFolder, folder, "up", "--yes");
+  expect(up.stdout).toMatch(/^6\/6 {2}program +done: /m);
+  expect(up.code).toBe(0);
+  const { PTC_ENGINE, ...others } = ofFolder;
+  writeFileSync(join(folder, "program.ts"), "globalThis.result = 6 * 7;");
+  const run = envelopeOf(startIn(others, folder, "run", "program.ts"));
+  expect(run).toMatchObject({ sandbox_engine: "wasm", result: { ok: true, data: 42 } });
 });

@@ -7,6 +7,8 @@ import { loadTargets } from "./targets-here.ts";
 
 const USAGE = `npm run fuzz                                  every target in turn, with new seeds, until stopped
 npm run fuzz -- --target NAME                 one target; \`programs\` runs generated programs in real sandboxes
+npm run fuzz -- --target wasm                 the same in interpreters in WebAssembly
+npm run fuzz -- --target wasm-results         ordinary programs there, whose results must be those of Node.js
 npm run fuzz -- --target loop                 the largest and worst of everything, by how long a server's loop is held
 npm run fuzz -- --target NAME --seed N --iterations N
 npm run fuzz -- --target NAME --input FILE    one input`;
@@ -24,10 +26,14 @@ const values = readFlags("fuzz", USAGE, {
 
 async function chooseTargets(name: string | undefined): Promise<FuzzTarget[]> {
   if (name === "programs") return [(await import("../sandbox/programs/program-campaign.ts")).target];
+  const ofWasm = (await import("../sandbox/wasm/campaigns.ts")).targets.filter((each) => each.name === name);
+  if (ofWasm.length > 0) return ofWasm;
   const all = await loadTargets();
   const chosen = all.filter((target) => name === undefined || target.name === name);
   if (chosen.length === 0)
-    throw new FuzzFailure(`no target ${name}: ${all.map((each) => each.name).join(", ")}, programs`);
+    throw new FuzzFailure(
+      `no target ${name}: ${all.map((each) => each.name).join(", ")}, programs, wasm, wasm-results`,
+    );
   return chosen;
 }
 

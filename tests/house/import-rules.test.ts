@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { cruise, type ICruiseResult } from "dependency-cruiser";
 import { describe, expect, it } from "vitest";
+import { importedByCommands } from "../../scripts/command-imports.ts";
 import { folderCycles } from "../../scripts/folder-cycles.ts";
 import { FOLDERS, forbidden, options } from "../../scripts/import-rules.ts";
 
@@ -206,5 +207,17 @@ describe("the rule that folders import one way", () => {
     expect(others).toEqual([]);
     expect(found).toMatchObject(want);
     expect(found?.imports).toHaveLength(want.members.length);
+  });
+});
+
+describe("the files that commands import", () => {
+  it("are counted once each, also as types and from folders below, without those of cli/ and packages", () => {
+    const imports = new Map([
+      ["cli/main.ts", ["cli/command.ts", "project/host.ts", "node_modules/commander/index.js"]],
+      ["cli/commands/run.ts", ["project/host.ts", "base/json.ts", "../elsewhere.ts"]],
+      ["server/mcp/service.ts", ["broker/session.ts"]],
+    ]);
+    const found = importedByCommands(imports, ["base", "broker", "cli", "project", "server"]);
+    expect(found).toEqual(["base/json.ts", "project/host.ts"]);
   });
 });

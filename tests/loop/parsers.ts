@@ -58,6 +58,37 @@ async function traceOrigins(text: string): Promise<void> {
   await run.show([text]);
 }
 
+const distinct = (length: number, word: (index: number) => string, between: string) =>
+  Array.from({ length }, (_, i) => word(i)).join(between);
+/** Texts as long as a value may be that is traced whole, whose words are all different. */
+const DISTINCT_WORDS = {
+  "words that are all different": distinct(25_000, (i) => `w${i.toString(36)}`, " "),
+  "ideographs that are all different": distinct(20_000, (i) => String.fromCharCode(0x4e00 + i), ""),
+};
+
+/** A program computes a text that no other explains, and a model is shown it. */
+async function showComputed(text: string): Promise<void> {
+  const run = new RunFlow({ conversation: new Conversation(), runId: "1", isSticky: true, program: ["x"] });
+  run.answered({ tool: "t", server: "s", seq: 1 }, ["l"], undefined, [{ a: "secret" }]);
+  await run.show([text]);
+}
+
+/** A tool answers the same again and again, and another tool is sent it. */
+async function traceRepeatedAnswer(text: string, labels: readonly string[]): Promise<void> {
+  const run = new RunFlow({ conversation: new Conversation(), runId: "1", isSticky: true, program: ["x"] });
+  for (let seq = 1; seq <= 20; seq++)
+    run.answered({ tool: "t", server: "s", seq }, labels, undefined, [text]);
+  await run.follow({ tool: "t", seq: 21, arguments: { a: text } });
+}
+
+/** The user said signs again and again, and a tool is sent fewer of them. */
+async function traceSaidSigns(sign: string): Promise<void> {
+  const conversation = new Conversation();
+  conversation.say(sign.repeat(200_000));
+  const run = new RunFlow({ conversation, runId: "1", isSticky: true, program: ["x"] });
+  await run.follow({ tool: "t", seq: 1, arguments: { a: sign.repeat(100_000) } });
+}
+
 export const PARSERS: Readonly<Record<string, Parser>> = {
   archive: { elsewhere: "one archived text is read at a time, and a text has the bounds of `frames`" },
   callbacks: { elsewhere: "`ptc login` listens for one answer, in a process that serves nobody" },
@@ -116,7 +147,17 @@ export const PARSERS: Readonly<Record<string, Parser>> = {
   },
   "tool-results": { operations: () => over(worstJson(MIB), (json) => parseForeignJson(json, LIMITS)) },
   "value-origins": {
-    operations: () =>
-      Object.entries(worstTexts(CHUNK)).map(([what, text]) => ({ what, work: () => traceOrigins(text) })),
+    operations: () => [
+      ...Object.entries(worstTexts(CHUNK)).map(([what, text]) => ({ what, work: () => traceOrigins(text) })),
+      ...Object.entries(DISTINCT_WORDS).flatMap(([what, text]) => [
+        { what: `${what}, computed and shown`, work: () => showComputed(text) },
+        { what: `${what}, answered again and again`, work: () => traceRepeatedAnswer(text, []) },
+        {
+          what: `${what}, answered with labels again and again`,
+          work: () => traceRepeatedAnswer(text, ["l"]),
+        },
+      ]),
+      { what: "signs that the user said more of", work: () => traceSaidSigns("(") },
+    ],
   },
 };

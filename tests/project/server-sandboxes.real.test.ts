@@ -6,6 +6,7 @@ import { describe, expect, inject, onTestFinished, test } from "vitest";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { parseConfiguration } from "../../configuration/parse.ts";
 import { Project } from "../../project/open-project.ts";
+import { observeServer } from "../../project/servers/observe-server.ts";
 import { composeUpstreams } from "../../project/servers/upstreams.ts";
 import { formatIdentity } from "../../system/process-identity.ts";
 import type { Upstream } from "../../upstream/upstream.ts";
@@ -242,14 +243,64 @@ describe.each(ENGINES)("a server in a sandbox of %s", (engine) => {
       onTestFinished(() => rmSync(directory, { recursive: true }));
       const text = JSON.stringify({
         sandbox: { engine },
-        servers: [{ name: "s", command: "npx", args: ["-y", "x"], sandbox: true }],
+        servers: [
+          { name: "s", command: "ruby", args: ["x"], sandbox: true },
+          { name: "p", command: "npx", args: ["-y", "x"], sandbox: true },
+        ],
       });
       const configuration = parseConfiguration(text, { file: "ptc.yaml", directory, environment: {} });
       const { pool } = composeUpstreams(openProbed(configuration, () => {}));
-      const error = await upstreamErrorOf((pool.get("local", "s") as Upstream).list());
-      expect(error.message).toBe(
-        "server 's' did not start: its sandbox has no npx, which fetches its package at each start: install the package in a folder, name that folder in sandbox.files, and start its file with node",
+      const messageOf = async (name: string) =>
+        (await upstreamErrorOf((pool.get("local", name) as Upstream).list())).message;
+      expect(await messageOf("s")).toBe(
+        "server 's' did not start: its sandbox has no ruby: it has node, python, python3, and what sandbox.files of 's' names",
+      );
+      expect(await messageOf("p")).toBe(
+        "server 'p' did not start: ptc.packages.json does not have its packages; run `ptc generate p`",
       );
     },
+  );
+
+  test.skipIf(problemOf(engine) !== "")(
+    "is observed to need the hosts that it asked for, and nothing of them is opened",
+    async () => {
+      const { probe, project, upstream } = setUp(engine, { network: ["known.example:5432"] });
+      expect(await probe(fetching("http://wanted.example/"))).toEqual({ value: "ENOTFOUND" });
+      const seen = await observeServer(project, upstream.name, new AbortController().signal);
+      expect(seen).toEqual({
+        network: ["known.example:5432", "wanted.example"],
+        wanted: ["wanted.example"],
+        files: expect.arrayContaining([{ path: "./server" }, { path: "./data/known.txt" }]),
+        ...{ memoryMb: 512, tools: 1, problem: undefined },
+      });
+    },
+  );
+
+  test.skipIf(problemOf(engine) !== "").each([
+    ["npx", ["-y", "@modelcontextprotocol/server-memory"], "read_graph"],
+    ["uvx", ["mcp-server-time", "--local-timezone=UTC"], "get_current_time"],
+  ])(
+    "starts the package that %s names from the lock, without a registry",
+    async (command, args, tool) => {
+      const directory = mkdtempSync("/tmp/ptc-walled-");
+      chmodSync(directory, 0o755);
+      onTestFinished(() => rmSync(directory, { recursive: true }));
+      const list = async (resolvesPackages: boolean, env = {}) => {
+        const text = JSON.stringify({
+          sandbox: { engine },
+          servers: [{ name: "s", command, args, env, sandbox: true, connect_timeout_seconds: 120 }],
+        });
+        const configuration = parseConfiguration(text, { file: "ptc.yaml", directory, environment: {} });
+        const project = openProbed(configuration, () => {});
+        const { pool } = composeUpstreams(project, { resolvesPackages });
+        const { tools } = await (pool.get("local", "s") as Upstream).list();
+        await project.close();
+        return tools.map((tool) => (tool as { name: string }).name);
+      };
+      expect(await list(true)).toContain(tool);
+      const nowhere = "http://127.0.0.1:9/";
+      expect(await list(false, { npm_config_registry: nowhere, PIP_INDEX_URL: nowhere })).toContain(tool);
+    },
+    400_000,
   );
 });

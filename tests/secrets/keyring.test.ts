@@ -11,6 +11,7 @@ import { join } from "node:path";
 import { AsyncEntry } from "@napi-rs/keyring";
 import { describe, expect, test, vi } from "vitest";
 import { KeyringError, listKeyringAccounts, openKeyring, SecretsFile } from "../../secrets/keyring.ts";
+import { lockFile } from "../../system/lock-file.ts";
 import { newFolder } from "../temporary-folder.ts";
 import { memoryPackage } from "./memory-keyring.ts";
 
@@ -108,7 +109,7 @@ test("values are kept for their owner alone, until they are deleted", async () =
   expect(values).toEqual(["three", "two\n", undefined]);
   expect(await file.delete("a")).toBe(true);
   expect(await file.get("a")).toBeUndefined();
-  expect(readdirSync(join(folder, "state"))).toEqual(["secrets.json"]);
+  expect(readdirSync(join(folder, "state"))).toEqual(["secrets.json", "secrets.json.lock"]);
 });
 
 test("values that many write at the same time are all kept", async () => {
@@ -126,6 +127,22 @@ test("a lock that a killed process has left does not stop the next one", async (
   utimesSync(`${path}.lock`, 0, 0);
   await file.set("b", "two");
   expect(await file.get("b")).toBe("two");
+});
+
+test("a lock that another process holds is waited for, however old its file looks", async () => {
+  const { path, file } = setUp();
+  await file.set("a", "one");
+  const release = await lockFile(`${path}.lock`);
+  utimesSync(`${path}.lock`, 0, 0);
+  const hurried = new SecretsFile(path, { patienceMs: 1 });
+  expect(await problemOf(hurried.set("b", "two"))).toBe(
+    `another ptc holds its lock ${path}.lock and does not release it: end that ptc`,
+  );
+  expect(await file.get("b")).toBeUndefined();
+  const waiting = file.set("b", "three");
+  release();
+  await waiting;
+  expect(await file.get("b")).toBe("three");
 });
 
 test("a file that others could read is closed, and one that is not ptc's stays as it is", async () => {

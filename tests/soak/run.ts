@@ -8,6 +8,7 @@ import type { SoakCheck } from "./checks.ts";
 
 const HELP = `Usage: npm run soak -- [--runs N] [--in-flight N] [--kills N] [--restart-docker COMMAND]
        npm run soak -- --http [--programs N] [--clients N] [--kills N] [--restarts N]
+       npm run soak -- --hostile [--programs N] [--clients N]
        npm run soak -- --kubernetes [--programs N] [--in-flight N] [--kills N]
 
 Runs programs of all kinds, then kills sandboxes, servers and ptc while programs run, and checks what must hold.
@@ -22,6 +23,10 @@ With --http, many clients run programs at three replicas of \`ptc serve --http\`
   --kills N                 how often a replica is killed, 10 without it
   --restarts N              how often PostgreSQL ends as in a power failure and starts again, 2 without it
 
+With --hostile, one person sends the worst that there is to one \`ptc serve --http\`, beside honest ones who run programs.
+  --programs N              programs of each honest client, 20 without it
+  --clients N               honest clients, each with a login of its own, 50 without it
+
 With --kubernetes, programs run at two replicas that are pods of the chart in a cluster of this machine (PTC_TEST_KUBERNETES=1, PTC_TEST_HELM),
 and in pods of it, while replicas, kubelet, API server and controller are killed, the pool is drained and another version comes.
   --programs N              programs, 300 without it
@@ -30,12 +35,13 @@ and in pods of it, while replicas, kubelet, API server and controller are killed
 
 const values = readFlags("soak", HELP, {
   http: { type: "boolean", default: false },
+  hostile: { type: "boolean", default: false },
   kubernetes: { type: "boolean", default: false },
   runs: { type: "string", default: "1000" },
   "in-flight": { type: "string", default: "4" },
   kills: { type: "string" },
   programs: { type: "string" },
-  clients: { type: "string", default: "200" },
+  clients: { type: "string" },
   restarts: { type: "string", default: "2" },
   "restart-docker": { type: "string" },
   help: { type: "boolean", default: false },
@@ -51,18 +57,33 @@ const common = {
   command: [process.execPath, join(import.meta.dirname, "../../dist/cli/ptc.js")],
   say: (line: string) => console.log(line),
 };
-const checks = await (values.kubernetes ? soakCluster() : values.http ? soakHttp() : soakAlone());
+const checks = await chosen();
 const failed = checks.filter(({ holds }) => !holds).length;
 console.log(`${checks.length} checks, ${failed} failed`);
 if (failed === 0) rmSync(directory, { recursive: true, force: true });
 else console.log(`what it left is in ${directory}`);
 process.exit(failed === 0 ? 0 : 1);
 
+function chosen(): Promise<SoakCheck[]> {
+  if (values.kubernetes) return soakCluster();
+  if (values.hostile) return soakHostile();
+  return values.http ? soakHttp() : soakAlone();
+}
+
+async function soakHostile(): Promise<SoakCheck[]> {
+  const { hostileSoak } = await import("./hostile/hostile-soak.ts");
+  return hostileSoak({
+    ...common,
+    clients: count("clients", values.clients ?? "50", 1),
+    programs: count("programs", values.programs ?? "20", 1),
+  });
+}
+
 async function soakHttp(): Promise<SoakCheck[]> {
   const { httpSoak } = await import("./http/http-soak.ts");
   return httpSoak({
     ...common,
-    clients: count("clients", values.clients, 1),
+    clients: count("clients", values.clients ?? "200", 1),
     programs: count("programs", values.programs ?? "5000", 1),
     kills: count("kills", values.kills ?? "10"),
     restarts: count("restarts", values.restarts),

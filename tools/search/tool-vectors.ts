@@ -1,5 +1,4 @@
-import { randomUUID } from "node:crypto";
-import { mkdir, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "../../base/faults.ts";
@@ -10,6 +9,7 @@ import { describedText, parseVector, type Vector } from "../../catalog/search/me
 import type { SearchableTool } from "../../catalog/search/searchable-text.ts";
 import { readOwnFile } from "../../catalog/store/own-file.ts";
 import { textDigest } from "../../protocol/canonical-json.ts";
+import { writePrivateFile } from "../../system/private-file.ts";
 import { askModel, EndpointError, type EndpointHealth, type ModelEndpoint } from "./model-endpoint.ts";
 
 const BATCH = 32;
@@ -274,14 +274,7 @@ export class VectorFile {
    */
   async write(vectors: Vectors): Promise<void> {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
-    const draft = join(this.#folder, `${this.#name}.${randomUUID()}.draft`);
-    try {
-      await writeFile(draft, this.#render(vectors), { mode: 0o600, flag: "wx" });
-      await rename(draft, join(this.#folder, this.#name));
-    } catch (error) {
-      await rm(draft, { force: true }).catch(() => {});
-      throw error;
-    }
+    await writePrivateFile(join(this.#folder, this.#name), this.#render(vectors));
   }
 
   #render(vectors: Vectors): Buffer {

@@ -1,6 +1,5 @@
-import { randomBytes } from "node:crypto";
 import { chmodSync, lstatSync, mkdirSync } from "node:fs";
-import { open, readFile, rename, rm, stat } from "node:fs/promises";
+import { readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod/mini";
 import { parseForeignJson } from "../../base/json.ts";
@@ -8,6 +7,7 @@ import { whyFolderIsUnsafe } from "../../base/unsafe-folder.ts";
 import { textDigest } from "../../protocol/canonical-json.ts";
 import { type Keyring, KeyringError } from "../../secrets/keyring.ts";
 import { LockError, lockFile } from "../../system/lock-file.ts";
+import { writePrivateFile } from "../../system/private-file.ts";
 import { AuthorizationError } from "./authorization.ts";
 
 const LIMITS = { maxBytes: 1024 * 1024, maxDepth: 16 };
@@ -146,19 +146,9 @@ export class FileLoginStore implements LoginStore {
   }
 
   async #writeFile(key: LoginKey, text: string): Promise<void> {
-    const path = this.#path(key);
-    const draft = `${path}.${randomBytes(6).toString("hex")}`;
     try {
-      const handle = await open(draft, "wx", 0o600);
-      try {
-        await handle.writeFile(text);
-        await handle.sync();
-      } finally {
-        await handle.close();
-      }
-      await rename(draft, path);
+      await writePrivateFile(this.#path(key), text);
     } catch (error) {
-      await rm(draft, { force: true }).catch(() => {});
       const { code } = error as NodeJS.ErrnoException;
       throw new AuthorizationError(`has a login that cannot be written (${code}); check ${this.#folder}`);
     }

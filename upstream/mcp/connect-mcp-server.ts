@@ -61,7 +61,8 @@ export async function connectMcpServer(
       quietMs: timeoutMs,
       isAtWork: async () => (await link?.isAtWork?.()) === true,
       onHalf: () => link?.passQuestion?.(),
-      onSlow: (seconds) => options.onWarning?.(faults.describeSlowStart(seconds)),
+      onSlow: (seconds) =>
+        options.onWarning?.(faults.describeSlowStart(seconds, options.launch !== undefined)),
       onOver(found) {
         spent = found;
         timeLimit.abort();

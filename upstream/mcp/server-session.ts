@@ -32,6 +32,8 @@ export interface SendOptions {
 
 /** Carries messages to and from one server: the used part of the SDK's transport interface. */
 export interface MessageTransport {
+  /** Whether it writes each `bigint` in a message with all digits by itself. */
+  readonly writesBigIntegers?: boolean;
   readonly hasPerRequestStream?: boolean | undefined;
   readonly sessionId?: string | undefined;
   start(): Promise<void>;
@@ -189,6 +191,11 @@ export class ServerSession implements MessageTransport {
     return this.#inner.close();
   }
 
+  /** A message whose numbers the transport writes with all digits. */
+  #writable<Message>(message: Message): Message {
+    return this.#inner.writesBigIntegers === true ? message : withRawNumbers(message);
+  }
+
   /** Withdraws the server's requests, whose answers are no longer needed. */
   #withdraw(): void {
     for (const open of this.#open.values()) open.abort();
@@ -201,7 +208,7 @@ export class ServerSession implements MessageTransport {
     this.#gate.expect(id, { method });
     options?.requestSignal?.addEventListener("abort", () => this.#gate.forget(id), { once: true });
     try {
-      await this.#sending.run(id, () => this.#inner.send(withRawNumbers(message), options));
+      await this.#sending.run(id, () => this.#inner.send(this.#writable(message), options));
     } catch (error) {
       this.#gate.forget(id);
       throw error;
@@ -252,7 +259,7 @@ export class ServerSession implements MessageTransport {
       onRequestStreamEnd: () => this.fail(id, { kind: "stream_ended" }),
     };
     this.#sending
-      .run(id, () => this.#inner.send(withRawNumbers({ ...this.#withMeta(method, params), id }), options))
+      .run(id, () => this.#inner.send(this.#writable({ ...this.#withMeta(method, params), id }), options))
       .catch(reject);
     try {
       return await answered;
@@ -342,7 +349,7 @@ export class ServerSession implements MessageTransport {
     this.#unreadAnswers++;
     // A failure of this answer must not affect our request in whose response the server asked.
     this.#sending
-      .exit(() => this.#inner.send(withRawNumbers({ jsonrpc: "2.0", id, ...outcome })))
+      .exit(() => this.#inner.send(this.#writable({ jsonrpc: "2.0", id, ...outcome })))
       .catch((error: Error) => this.onerror?.(error))
       .finally(() => {
         this.#unreadAnswers--;

@@ -1,4 +1,5 @@
-import type { Readable } from "node:stream";
+import type { Readable, Writable } from "node:stream";
+import { inTurns, isLight, writeSteps } from "../../base/in-turns.ts";
 import { writeJson } from "../../base/json.ts";
 import { LineSplitter, type OversizeLine, writeTogether } from "../../base/streams.ts";
 import { settlesWithin } from "../../base/waiting.ts";
@@ -76,6 +77,7 @@ const STDERR_PAUSE_MS = 5;
  * that is still installing itself is left to finish.
  */
 export class StdioClientTransport implements MessageTransport {
+  readonly writesBigIntegers = true;
   onmessage?: ((message: JsonRpcMessage) => void) | undefined;
   onerror?: ((error: Error) => void) | undefined;
   onclose?: (() => void) | undefined;
@@ -99,6 +101,8 @@ export class StdioClientTransport implements MessageTransport {
   #wroteErrors = false;
   #usesProcessor: () => Promise<boolean> = async () => false;
   #closing: Promise<void> | undefined;
+  /** Pending while a large message is made into a line, which what is sent later must not overtake. */
+  #writing: Promise<unknown> | undefined;
 
   constructor(options: StdioClientTransportOptions) {
     this.#options = options;
@@ -139,6 +143,26 @@ export class StdioClientTransport implements MessageTransport {
   }
 
   async send(message: JsonRpcMessage): Promise<void> {
+    const stdin = this.#input();
+    if (this.#writing === undefined && isLight(message)) return this.#write(stdin, writeJson(message));
+    // It is wrapped, because the next message waits for the line to be made, and not for the server to read it.
+    const begun = Promise.resolve(this.#writing).then(async () => {
+      const json = await inTurns(writeSteps(message, writeJson));
+      return { written: this.#write(this.#input(), json) };
+    });
+    const writing = begun.then(
+      () => {},
+      () => {},
+    );
+    this.#writing = writing;
+    void writing.then(() => {
+      if (this.#writing === writing) this.#writing = undefined;
+    });
+    await (await begun).written;
+  }
+
+  /** What the server reads. @throws where it reads no more. */
+  #input(): Writable {
     const stdin = this.#child?.stdin;
     if (stdin === undefined || !stdin.writable) throw new Error("the server's input is closed");
     if (stdin.writableLength > MAX_UNREAD_BYTES) {
@@ -146,9 +170,13 @@ export class StdioClientTransport implements MessageTransport {
       this.#kill();
       throw new Error("the server does not read its input");
     }
+    return stdin;
+  }
+
+  #write(stdin: Writable, json: string): Promise<void> {
     writeTogether(stdin);
-    await new Promise<void>((resolve, reject) => {
-      stdin.write(`${writeJson(message)}\n`, (error) => {
+    return new Promise<void>((resolve, reject) => {
+      stdin.write(`${json}\n`, (error) => {
         // EPIPE means that the server is ending. That is reported with its diagnosis when it has ended.
         if (error && !("code" in error && error.code === "EPIPE")) reject(error);
         else resolve();

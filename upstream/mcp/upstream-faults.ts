@@ -138,10 +138,10 @@ export class UpstreamFaults {
     return this.build("connect_timeout", `${text}; is it an MCP server? ${LONGER}`);
   }
 
-  /** One line about a start that takes long and continues. */
-  describeSlowStart(seconds: number): string {
+  /** One line about a start that takes long and continues. A sandbox has all that the server needs before it starts. */
+  describeSlowStart(seconds: number, isSandboxed: boolean): string {
     const target = this.#target;
-    const why = target.transport === "stdio" ? whySlow(target.command) : undefined;
+    const why = target.transport === "stdio" && !isSandboxed ? whySlow(target.command) : undefined;
     const text = `is still starting after ${seconds} s${why === undefined ? "" : `: ${why}`}`;
     return this.build("connect_timeout", text).message;
   }

@@ -3,8 +3,7 @@
  * ended when it takes too long. What came of it is kept in memory, and in the project's private folder, under the digest of the text
  * and of the settings.
  */
-import { randomUUID } from "node:crypto";
-import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, stat, utimes } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { formatBytes } from "../../base/quantities.ts";
@@ -12,6 +11,7 @@ import { RecentlyUsed } from "../../base/recently-used.ts";
 import { LineSplitter } from "../../base/streams.ts";
 import { orAborted } from "../../base/waiting.ts";
 import { moduleUrl, version } from "../../system/package.ts";
+import { writePrivateFile } from "../../system/private-file.ts";
 import { hideFromGit } from "../../system/private-folder.ts";
 import { signalGroup, spawnGroup } from "../../system/process-group.ts";
 import { UpstreamError } from "../upstream-error.ts";
@@ -197,19 +197,14 @@ async function readKept(file: string): Promise<PreparedApi | undefined> {
 /** Keeps lines in a file, whole or not at all, and takes the oldest files away. Never throws: it only saves time. */
 async function keep(file: string, lines: readonly string[]): Promise<void> {
   const folder = dirname(file);
-  const unfinished = join(folder, `${randomUUID()}.tmp`);
   try {
     const isNew = (await mkdir(folder, { recursive: true, mode: 0o700 })) !== undefined;
     hideFromGit(dirname(folder), isNew);
     const bytes = Buffer.from(lines.map((line) => `${line}\n`).join(""));
-    await writeFile(unfinished, Buffer.concat([Buffer.from(`${await digestOf(bytes)}\n`), bytes]), {
-      mode: 0o600,
-      flag: "wx",
-    });
-    await rename(unfinished, file);
+    await writePrivateFile(file, Buffer.concat([Buffer.from(`${await digestOf(bytes)}\n`), bytes]));
     await prune(folder);
   } catch {
-    await rm(unfinished, { force: true }).catch(() => {});
+    // See above.
   }
 }
 

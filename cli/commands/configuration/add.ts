@@ -13,12 +13,8 @@ import {
 } from "../../../configuration/plain-secrets.ts";
 import type { ServerEntry } from "../../../configuration/settings/server-settings.ts";
 import { addServer, renderConfiguration } from "../../../configuration/write-file.ts";
-import { ModuleGenerator } from "../../../generation/generate.ts";
-import { GeneratedFolder } from "../../../generation/generated-folder.ts";
-import { generatedDirectory } from "../../../generation/generated-modules.ts";
-import { LOCAL_USER } from "../../../project/local-user.ts";
+import { ProjectGenerator } from "../../../project/generate.ts";
 import { Project } from "../../../project/open-project.ts";
-import { openServers } from "../../../project/servers/upstreams.ts";
 import { UserSecrets } from "../../../secrets/user-secrets.ts";
 import type { EnvironmentVariables } from "../../../system/environment-variables.ts";
 import {
@@ -111,15 +107,8 @@ async function add(
   for (const signal of SIGNALS) surroundings.on(signal, () => stop.abort());
   const warn = warnOn(stderr);
   const project = new Project(configuration, { env, onWarning: warn });
-  const upstreams = openServers(project, LOCAL_USER.principal);
   try {
-    const servers = configuration.servers.filter((server) => server.name === name);
-    const generator = new ModuleGenerator({
-      configuration,
-      servers,
-      upstreams,
-      folder: new GeneratedFolder(configuration, generatedDirectory(configuration)),
-    });
+    const generator = new ProjectGenerator(project, { names: [name], resolvesPackages: true });
     const generation = await generator.propose(stop.signal);
     const [failure] = generation.failures;
     const needsLogin = failure?.code === "login_required";
@@ -153,8 +142,8 @@ async function add(
     for (const warning of proposalWarnings(generation, false)) warn(warning);
     await generator.write(generation);
     const tools = generation.plan.catalog.servers.find((server) => server.name === name)?.tools ?? [];
-    const module = servers[0]?.module ?? name;
-    const shown = relative(cwd, join(generatedDirectory(configuration), modulePath(module)));
+    const module = configuration.servers.find((server) => server.name === name)?.module ?? name;
+    const shown = relative(cwd, join(generator.directory, modulePath(module)));
     await write(stdout, `added '${name}' to ${visibleLine(file)}: ${renderOffer(tools)}, ${shown}\n`);
     return EXIT.done;
   } finally {

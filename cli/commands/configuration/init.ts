@@ -109,7 +109,7 @@ export async function init(flags: InitFlags, surroundings: Surroundings): Promis
   // The remaining values in `env` and `headers` may still be secret, so only the owner may read the file.
   const mode = imported.withValues.length > 0 ? 0o600 : 0o666;
   const settings = toolSettings(imported.servers, imported.tools);
-  const chosen = (await choosesInterpreters(surroundings)) ? INTERPRETERS : "";
+  const chosen = (await choosesInterpreters(flags, surroundings)) ? INTERPRETERS : "";
   const text = renderConfiguration(imported.servers, settings) + chosen;
   await writeFile(path, text, { flag: "wx", mode }).catch(async (error) => {
     if (error.code !== "EEXIST") await rm(path, { force: true });
@@ -156,9 +156,13 @@ sandbox:
   engine: wasm
 `;
 
-/** Whether a person wants programs to run without gVisor. It is asked only where there is none, and nobody has chosen an engine. */
-async function choosesInterpreters(surroundings: Surroundings): Promise<boolean> {
+/**
+ * Whether a person wants programs to run without gVisor. It is asked only where there is none, and nobody has chosen an engine. What was
+ * chosen for a command that goes on holds for clients too, which start ptc without the variables of this shell.
+ */
+async function choosesInterpreters({ isStep }: InitFlags, surroundings: Surroundings): Promise<boolean> {
   const { env, stderr } = surroundings;
+  if (isStep && env.PTC_ENGINE === "wasm") return true;
   if (!canAsk(surroundings) || (env.PTC_ENGINE ?? "") !== "" || (await hasGvisor(env))) return false;
   await tell(
     stderr,

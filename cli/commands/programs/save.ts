@@ -8,6 +8,7 @@ import { LOCAL_USER } from "../../../project/local-user.ts";
 import { openHost } from "../../../project/open-host.ts";
 import type { Project } from "../../../project/open-project.ts";
 import { originOfRun, type ProgramOrigin, saveProgram } from "../../../project/programs/save-program.ts";
+import { selectRun } from "../../../project/runs.ts";
 import { readProgram } from "../../arguments/program-file.ts";
 import {
   CONFIG,
@@ -21,7 +22,6 @@ import {
   write,
 } from "../../command.ts";
 import { defineProjectCommand } from "../../project-command.ts";
-import { selectRun } from "../archived-runs.ts";
 
 interface SaveFlags extends CommonFlags {
   name?: string;

@@ -1,7 +1,7 @@
 /** The console of programs in an interpreter: as that of Node.js, with every value printed whole and on one line. */
 
 import type { HostFunctions } from "../host-functions.ts";
-import { formatWithOptions, inspect } from "./util.ts";
+import { formatWithOptions, inspect, textWidth } from "./util.ts";
 
 const INSPECT = {
   depth: Number.POSITIVE_INFINITY,
@@ -106,6 +106,7 @@ function formatDuration(ms: number): string {
   return ms < 1_000 ? `${Number(ms.toFixed(3))}ms` : `${(ms / 1_000).toFixed(3)}s`;
 }
 
+const KEY = "Key";
 const VALUES = "Values";
 
 /** A table as Node.js prints it, or `undefined` for a value that has no rows. */
@@ -113,18 +114,19 @@ function tableOf(data: unknown, columns: readonly string[] | undefined): string 
   if (typeof data !== "object" || data === null) return undefined;
   const isMap = data instanceof Map;
   const isKeyed = isMap || data instanceof Set;
-  const entries: [string, unknown][] = isKeyed
-    ? [...(data as Map<unknown, unknown>)].map((each, index) => [
-        String(index),
-        isMap ? (each as [unknown, unknown])[1] : each,
-      ])
-    : Object.entries(data);
+  const rowsOfMap = isMap ? [...(data as Map<unknown, unknown>)] : [];
+  const entries: [string, unknown][] = isMap
+    ? rowsOfMap.map(([, value], index) => [String(index), value])
+    : isKeyed
+      ? [...(data as Set<unknown>)].map((each, index) => [String(index), each])
+      : Object.entries(data);
   const cell = (value: unknown) => inspect(value, { ...INSPECT, depth: 1, maxArrayLength: 3 });
   const names: string[] = [];
   let hasValues = false;
-  const rows = entries.map(([index, value]): [string, Cells] => {
+  const rows = entries.map(([index, value], at): [string, Cells] => {
     const cells: Cells = new Map();
-    if (typeof value === "object" && value !== null)
+    if (isMap) cells.set(KEY, cell(rowsOfMap[at]?.[0]));
+    if ((typeof value === "object" && value !== null) || typeof value === "function")
       for (const [name, member] of Object.entries(value)) {
         if (columns !== undefined && !columns.includes(name)) continue;
         if (!names.includes(name)) names.push(name);
@@ -138,7 +140,12 @@ function tableOf(data: unknown, columns: readonly string[] | undefined): string 
   });
   const shownNames = columns ?? names;
   const index = isKeyed ? "(iteration index)" : "(index)";
-  const heads = [index, ...shownNames, ...(hasValues || rows.length === 0 ? [VALUES] : [])];
+  const heads = [
+    index,
+    ...(isMap ? [KEY] : []),
+    ...shownNames,
+    ...(hasValues || (isKeyed && rows.length === 0) ? [VALUES] : []),
+  ];
   const lines = rows.map(([name, cells]) => [name, ...heads.slice(1).map((head) => cells.get(head) ?? "")]);
   return renderTable(heads, lines);
 }
@@ -146,15 +153,20 @@ function tableOf(data: unknown, columns: readonly string[] | undefined): string 
 function renderTable(heads: readonly string[], lines: readonly (readonly string[])[]): string {
   const widths = heads.map((head, column) =>
     [head, ...lines.map((line) => line[column] ?? "")].reduce(
-      (most, text) => Math.max(most, text.length + 2),
+      (most, text) => Math.max(most, textWidth(text) + 2),
       0,
     ),
   );
   const rule = (left: string, middle: string, right: string) =>
     left + widths.map((width) => "─".repeat(width)).join(middle) + right;
   const row = (cells: readonly string[]) =>
-    `│${cells.map((text, column) => ` ${text}`.padEnd(widths[column] ?? 0)).join("│")}│`;
+    `│${cells.map((text, column) => padded(` ${text}`, widths[column] ?? 0)).join("│")}│`;
   return [rule("┌", "┬", "┐"), row(heads), rule("├", "┼", "┤"), ...lines.map(row), rule("└", "┴", "┘")].join(
     "\n",
   );
+}
+
+/** Pads a text to as many columns of a terminal. */
+function padded(text: string, columns: number): string {
+  return text + " ".repeat(Math.max(0, columns - textWidth(text)));
 }

@@ -10,7 +10,8 @@ export function installLocales({ locale }: Pick<HostFunctions, "locale">): void 
     Object.defineProperty(target, name, { value, writable: true, configurable: true });
 
   define(Number.prototype, "toLocaleString", function (this: number, locales?: unknown, options?: unknown) {
-    return ask("number", String(Number(this)), locales, options);
+    const number = Number(this);
+    return ask("number", Object.is(number, -0) ? "-0" : String(number), locales, options);
   });
   define(BigInt.prototype, "toLocaleString", function (this: bigint, locales?: unknown, options?: unknown) {
     return ask("bigint", String(BigInt(this)), locales, options);

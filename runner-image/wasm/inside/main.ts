@@ -22,8 +22,10 @@ import {
   type InsideFunctions,
   OUT_OF_MEMORY,
 } from "../host-functions.ts";
+import { installBase64Url } from "./base64url.ts";
 import { makeConsole } from "./console.ts";
 import { makeCrypto } from "./crypto.ts";
+import { installDates } from "./dates.ts";
 import { installErrors } from "./errors.ts";
 import { installLocales } from "./locales.ts";
 import { makePath } from "./path.ts";
@@ -87,6 +89,8 @@ function open(host: HostFunctions): InsideFunctions & { modules: string } {
     throw Object.assign(new Error(message), { code: "MODULE_NOT_FOUND" });
   };
 
+  installBase64Url();
+  installDates(host);
   installLocales(host);
   hide(URL, { parse: parseUrl });
   hide(Math, { random: () => host.random() });

@@ -1,6 +1,26 @@
 /** `URLSearchParams` (WHATWG URL, section 6), which the interpreter's own lacks in part, and `searchParams` of `URL`. */
 
+import { type InspectOptions, inspect, stripVTControlCharacters } from "node-inspect-extracted";
+
 type Pair = [name: string, value: string];
+
+/** Between the pairs, where a person reads them. */
+const SEPARATOR = ", ";
+const WIDTH = 80;
+const URL_MEMBERS = [
+  "href",
+  "origin",
+  "protocol",
+  "username",
+  "password",
+  "host",
+  "hostname",
+  "port",
+  "pathname",
+  "search",
+  "searchParams",
+  "hash",
+] as const;
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -131,6 +151,15 @@ class ProgramSearchParams {
     return "URLSearchParams";
   }
 
+  [inspect.custom](depth: number | null, options: InspectOptions): string {
+    if (typeof depth === "number" && depth < 0) return "[Object]";
+    const inner = { ...options, ...(depth === null ? {} : { depth: depth - 1 }) };
+    const shown = this.#pairs.map(([name, value]) => `${inspect(name, inner)} => ${inspect(value, inner)}`);
+    if (shown.length === 0) return `${this.constructor.name} {}`;
+    const isLong = stripVTControlCharacters(shown.join(SEPARATOR)).length > (options.breakLength ?? WIDTH);
+    return `${this.constructor.name} {${isLong ? "\n  " : " "}${shown.join(isLong ? ",\n  " : SEPARATOR)} }`;
+  }
+
   toString(): string {
     return this.#pairs.map(([name, value]) => `${encode(name)}=${encode(value)}`).join("&");
   }
@@ -144,13 +173,22 @@ function matches([own, ownValue]: Pair, name: unknown, value?: unknown): boolean
   return own === String(name) && (value === undefined || ownValue === String(value));
 }
 
-/** Puts them into the realm. A URL and its parameters follow each other. */
+/** Puts them into the realm. A URL and its parameters follow each other, and both are shown as in Node.js. */
 export function installSearchParams(): void {
   Object.defineProperty(ProgramSearchParams, "name", { value: "URLSearchParams" });
   Object.defineProperty(globalThis, "URLSearchParams", {
     value: ProgramSearchParams,
     writable: true,
     configurable: true,
+  });
+  Object.defineProperty(URL.prototype, inspect.custom, {
+    configurable: true,
+    writable: true,
+    value(this: URL, depth: number | null, options: InspectOptions): unknown {
+      if (typeof depth === "number" && depth < 0) return this;
+      const members = URL_MEMBERS.map((name) => [name, this[name]]);
+      return `URL ${inspect(Object.fromEntries(members), options)}`;
+    },
   });
   const known = new WeakMap<URL, { search: string; params: ProgramSearchParams }>();
   Object.defineProperty(URL.prototype, "searchParams", {

@@ -1,8 +1,18 @@
 /** `node:util` of programs in an interpreter. */
-import { format, formatWithOptions, inspect, stripVTControlCharacters } from "node-inspect-extracted";
+import extracted, {
+  format,
+  formatWithOptions,
+  inspect,
+  stripVTControlCharacters,
+} from "node-inspect-extracted";
 import { types } from "./types.ts";
 
 export { format, formatWithOptions, inspect, stripVTControlCharacters, types };
+
+/** How many columns of a terminal a text takes. */
+export const { getStringWidth: textWidth } = extracted as unknown as {
+  getStringWidth(text: string): number;
+};
 
 type Callback = (error: unknown, value?: unknown) => void;
 

@@ -1,7 +1,8 @@
 import { expect, it } from "vitest";
 import { ToolCatalog } from "../../../catalog/tool-catalog.ts";
-import { countTokensOf, renderTokenCounts } from "../../../cli/commands/measure.ts";
+import { renderTokenCounts } from "../../../cli/commands/measure.ts";
 import { loadPrinters } from "../../../languages/languages.ts";
+import { countTokensOf } from "../../../project/measure.ts";
 import { chooseDirectTools } from "../../../tools/direct-tools.ts";
 import { serversOf } from "../../catalog/tool-of.ts";
 

@@ -78,7 +78,9 @@ test("where no sandbox can run, what to do and what works all the same is said, 
   engine.hasRuntime = true;
   expect(blocked.code).toBe(3);
   expect(statesOf(blocked.stdout)).toEqual(["sandbox blocked"]);
-  expect(blocked.stdout).toMatch(/has no runtime 'runsc'.*Without a sandbox .*`ptc call` work all the same/);
+  expect(blocked.stdout).toMatch(
+    /has no runtime 'runsc'.*`PTC_ENGINE=wasm ptc up`.*Without a sandbox .*`ptc call` work all the same/,
+  );
   expect(blocked.stdout).toMatch(/`ptc up` goes on from there when you run it again\.\n$/);
   expect(project.has("ptc.yaml")).toBe(false);
 });
@@ -130,6 +132,21 @@ test("on a terminal each step is asked for, and after a no it goes on there the 
   ]);
   expect(agreed.code).toBe(0);
   expect(project.read(".mcp.json")).not.toContain('"ptc"');
+});
+
+test("where there is no gVisor a person may choose the weaker wall", async () => {
+  const project = projectWith({ docs: READS });
+  const terminal = new FakeTerminal();
+  engine.hasRuntime = false;
+  const ended = project.atTerminal(terminal, "up");
+  await terminal.shows(/There is no gVisor here .*a weaker wall, .* ask you first\? \[Y\/n\]: $/s);
+  // The engine of this test stands for every engine.
+  engine.hasRuntime = true;
+  terminal.type("y\r");
+  await terminal.shows(/Build the image .*\? \[Y\/n\]: $/s);
+  terminal.type("n\r");
+  const { stdout } = await ended;
+  expect(statesOf(stdout)).toEqual(["sandbox done", "image left out"]);
 });
 
 test("an unknown client is refused before anything is done", async () => {

@@ -2,9 +2,9 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { checkPolicy } from "../../../cli/commands/policy.ts";
 import { loadConfiguration } from "../../../configuration/load.ts";
 import { tryPolicyCases } from "../../../configuration/policy/policy-cases.ts";
+import { checkPolicy } from "../../../project/policy.ts";
 import { loadProgramTools } from "../../../tools/program-tools.ts";
 
 const EXAMPLES = join(import.meta.dirname, "../../../examples/policy");

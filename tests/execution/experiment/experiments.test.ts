@@ -108,6 +108,40 @@ describe("an experiment about whether a call is made", () => {
     const { stays } = await recorded(mayWipe(isWanted), { code });
     expect(await stays({}, ["()"])).toEqual({ "()": isMade });
   });
+
+  it.each<[name: string, data: unknown, isWanted: (data: never) => boolean]>([
+    ["a list is empty", { items: [] }, ({ items }: { items?: [] }) => (items ?? []).length === 0],
+    ["a whole answer is empty", [], (items: []) => items.length === 0],
+    ["a text is empty", { note: "" }, ({ note }: { note: string }) => note === ""],
+    ["nothing is there", { note: null }, ({ note }: { note: unknown }) => note === null],
+    ["a member is missing", { a: 1 }, ({ note }: { note: unknown }) => note === undefined],
+    ["a member is there", { note: 1 }, ({ note }: { note: unknown }) => note !== undefined],
+    [
+      "a text does not have a word",
+      { body: "a b" },
+      ({ body }: { body: string }) => !String(body).includes("stop"),
+    ],
+  ])("takes a call that is made because %s for one that depends on it", async (_, data, isWanted) => {
+    const code = 'const { note, items, body } = found; if (found.note || body.includes("stop")) stop();';
+    const { stays } = await recorded(mayWipe(isWanted as never), { answers: [answer(data)], code });
+    expect(await stays({}, ["()"])).toEqual({ "()": false });
+  });
+
+  it("takes a call that is made because another failed for one that depends on it", async () => {
+    const failed = {
+      ok: false,
+      error: { kind: "tool", message: "not found" },
+      decision: "allowed",
+      bytes: 1,
+    };
+    const program: ProgramFunction = async ({ call }) => {
+      const reply = await call(READ, {});
+      if (!reply.ok) await call(SEND, {});
+      return null;
+    };
+    const { stays } = await recorded(program, { answers: [failed as unknown as CallOutcome] });
+    expect(await stays({}, ["()"])).toEqual({ "()": false });
+  });
 });
 
 describe("an experiment about an answer whose parts have labels of their own", () => {

@@ -10,6 +10,7 @@ import { SqliteArchiveWriter } from "../../../archive/sqlite/writer/sqlite-archi
 import { ArchivingRecorder } from "../../../execution/record/record-runs.ts";
 import type { BegunRun, RunRecorder } from "../../../execution/record/run-recorder.ts";
 import { inputDigest } from "../../../languages/program.ts";
+import type { SandboxEngine } from "../../../sandbox/sandbox-engine.ts";
 import { Redactor } from "../../../secrets/redaction.ts";
 import { readRun, verifyArchive } from "../../archive/on-connection.ts";
 import { checkEnvelope } from "../../fuzz/check-envelope.ts";
@@ -19,6 +20,20 @@ import { TopOfProcess } from "../../fuzz/top-of-process.ts";
 import { type Ran, RealSandboxes } from "../real-sandboxes.ts";
 import { type GeneratedProgram, generateProgram } from "./generated-programs.ts";
 
+/** Where programs run, other than on the tested engine. */
+interface CampaignPlace {
+  sandboxes?: { open: (folder: string) => SandboxEngine; image: string };
+  generate?: (seed: number) => GeneratedProgram;
+  /** The file that has the test of one program, for its seed in PTC_PROGRAM_SEED. */
+  test?: string;
+  timeoutMs?: number;
+  /** The data of every program. */
+  data?: unknown;
+  /** Looks at what a program may have done besides. @throws AssertionError */
+  look?: (ran: Ran) => void | Promise<void>;
+}
+
+const HERE = "tests/sandbox/programs/generated-programs.real.test.ts";
 const LIMITS = { timeoutMs: 4_000, maxOutputBytes: 16_384, maxStderrBytes: 16_384, maxToolCalls: 500 };
 const SAID_BYTES = Buffer.byteLength("\n... (truncated)\n");
 
@@ -89,27 +104,34 @@ class Records implements RunRecorder {
 export class ProgramCampaign {
   readonly #records = new Records();
   readonly #top = new TopOfProcess();
-  readonly #sandboxes = new RealSandboxes(
-    {
-      echo: (args) => args,
+  readonly #place: CampaignPlace;
+  readonly #sandboxes: RealSandboxes;
+
+  constructor(place: CampaignPlace = {}) {
+    this.#place = place;
+    const tools = {
+      echo: (args: Record<string, unknown>) => args,
       fail: () => {
         throw new Error("out of order");
       },
-    },
-    { recorder: this.#records },
-  );
+    };
+    this.#sandboxes = new RealSandboxes(tools, { recorder: this.#records, ...place.sandboxes });
+  }
 
   /** Runs the program of a seed, and returns what became of it. @throws FuzzFailure where anything does not hold. */
   run(seed: number): Promise<string> {
-    const again = `again: PTC_PROGRAM_SEED=${seed} npx vitest run tests/sandbox/programs/generated-programs.real.test.ts`;
-    return this.runProgram(generateProgram(seed), `seed ${seed}`, again);
+    const { generate = generateProgram, test = HERE } = this.#place;
+    const again = `again: PTC_PROGRAM_SEED=${seed} npx vitest run ${test}`;
+    return this.runProgram(generate(seed), `seed ${seed}`, again);
   }
 
   /** @throws FuzzFailure */
   async runProgram(program: GeneratedProgram, name: string, again = ""): Promise<string> {
     try {
-      const ran = await this.#sandboxes.run(program.code, { limits: LIMITS });
-      await this.#check(program, ran);
+      const { data = {}, timeoutMs = LIMITS.timeoutMs, look } = this.#place;
+      const ran = await this.#sandboxes.run(program.code, { data, limits: { ...LIMITS, timeoutMs } });
+      await this.#check(program, ran, data);
+      await look?.(ran);
       return ran.result.ok ? "ok" : ran.result.error.type;
     } catch (error) {
       const lines = [
@@ -133,16 +155,13 @@ export class ProgramCampaign {
     assert.deepEqual(problems, []);
   }
 
-  async #check({ code, outcomes }: GeneratedProgram, ran: Ran): Promise<void> {
+  async #check({ code, outcomes }: GeneratedProgram, ran: Ran, data: unknown): Promise<void> {
     const { envelope, result, console } = ran;
     checkEnvelope(envelope, LIMITS.maxOutputBytes);
     const begun = this.#records.begun.at(-1);
     assert.equal(envelope.run_id, begun?.runId, "the run id is not the host's");
     assert.equal(envelope.trace_id, begun?.traceId, "the trace id is not the host's");
-    assert.equal(
-      envelope.input_digest,
-      inputDigest({ code, data: {}, language: "javascript", fileName: "" }),
-    );
+    assert.equal(envelope.input_digest, inputDigest({ code, data, language: "javascript", fileName: "" }));
     assert.equal(envelope.approval_state, "NOT_REQUIRED");
     assert.equal(envelope.tool_version, "0.0.0");
     assert.match(envelope.sandbox_image ?? "", /^sha256:/);
@@ -170,22 +189,31 @@ export class ProgramCampaign {
 }
 
 /** For `npm run fuzz -- --target programs`. */
-export const target: FuzzTarget = {
-  name: "programs",
-  async run(seed, iterations, onProgress = () => {}) {
-    const campaign = new ProgramCampaign();
-    const heldAtFirst = heldBytes();
-    try {
-      for (let i = 0; i < iterations; i++) {
-        const outcome = await campaign.run(seed + i);
-        console.log(`program of seed ${seed + i}: ${outcome}`);
-        if (i % 20 === 19)
-          onProgress({ iterations: i + 1, maxDelayMs: 0, grownBytes: heldBytes() - heldAtFirst });
-      }
-    } catch (error) {
-      await campaign.close().catch(() => {});
-      throw error;
+export const target: FuzzTarget = campaignTarget("programs", async () => new ProgramCampaign());
+
+/** A target whose inputs are the programs of seeds. */
+export function campaignTarget(name: string, open: () => Promise<ProgramCampaign>): FuzzTarget {
+  return { name, run: (seed, iterations, onProgress) => runSeeds(open, seed, iterations, onProgress) };
+}
+
+async function runSeeds(
+  open: () => Promise<ProgramCampaign>,
+  seed: number,
+  iterations: number,
+  onProgress: Parameters<FuzzTarget["run"]>[2] = () => {},
+): Promise<void> {
+  const campaign = await open();
+  const heldAtFirst = heldBytes();
+  try {
+    for (let i = 0; i < iterations; i++) {
+      const outcome = await campaign.run(seed + i);
+      console.log(`program of seed ${seed + i}: ${outcome}`);
+      if (i % 20 === 19)
+        onProgress({ iterations: i + 1, maxDelayMs: 0, grownBytes: heldBytes() - heldAtFirst });
     }
-    await campaign.close();
-  },
-};
+  } catch (error) {
+    await campaign.close().catch(() => {});
+    throw error;
+  }
+  await campaign.close();
+}

@@ -43,24 +43,33 @@ const LIMITS = { maxParallelCalls: 100, maxToolCalls: 1_000, maxOutputBytes: 65_
 
 /**
  * Sandboxes in which a test speaks the host's side of the protocol itself. @param engine opens another engine than the tested one, for
- * sandboxes with their files in a folder
+ * sandboxes with their files in a folder. @param image its image
  */
 export function useRecordedPrograms(
   engine: (folder: string) => SandboxEngine = openTestedEngine,
+  image = "ptc-runner",
 ): RecordedPrograms {
   const base = mkdtempSync(join(tmpdir(), "ptc-replay-"));
-  const owner = formatIdentity(currentProcess());
-  let source: SandboxStarter;
+  let opened: RecordedPrograms;
   beforeAll(() => {
-    source = new SandboxStarter({
-      engine: engine(base),
-      owner,
-      image: "ptc-runner",
-      runtime: "runsc",
-      limits: { memoryMb: 512, cpus: 1, pids: 256 },
-    });
+    opened = recordedPrograms(engine(base), image);
   });
   afterAll(() => rmSync(base, { recursive: true, force: true }));
+  return {
+    record: (...args) => opened.record(...args),
+    replay: (...args) => opened.replay(...args),
+  };
+}
+
+/** The same outside a test, with an engine that is open. */
+export function recordedPrograms(engine: SandboxEngine, image: string): RecordedPrograms {
+  const source = new SandboxStarter({
+    engine,
+    owner: formatIdentity(currentProcess()),
+    image,
+    runtime: "runsc",
+    limits: { memoryMb: 512, cpus: 1, pids: 256 },
+  });
 
   async function run(code: string, answer: Answer, environment: ProgramEnvironment): Promise<ProgramRecord> {
     const calls: ProgramRecord["calls"] = [];

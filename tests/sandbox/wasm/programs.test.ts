@@ -111,10 +111,38 @@ describe("a program in an interpreter", () => {
     ['["ä", "z", "a"].sort((a, b) => a.localeCompare(b, "de"))', ["a", "ä", "z"]],
     ['new Date(Date.UTC(2024, 6, 1)).toLocaleDateString("en-US", { month: "long" })', "July"],
     ["new Date(2024, 6, 1).toISOString()", "2024-06-30T22:00:00.000Z"],
+    // The clocks of this time zone skip from two to three o'clock on that day.
+    ["new Date(2024, 2, 31, 1, 30).toISOString()", "2024-03-31T00:30:00.000Z"],
+    ["new Date('2024-03-31T02:30:00').toISOString()", "2024-03-31T01:30:00.000Z"],
+    [
+      "((date) => { date.setHours(3); return date.toISOString(); })(new Date(2024, 2, 31))",
+      "2024-03-31T01:00:00.000Z",
+    ],
+    ["new Date(0).toString()", "Thu Jan 01 1970 01:00:00 GMT+0100 (Central European Standard Time)"],
+    [
+      '[Buffer.from("??>").toString("base64url"), Buffer.from("Pz8-", "base64url").toString()]',
+      ["Pz8-", "??>"],
+    ],
+    ["(-0).toLocaleString('en-US')", "-0"],
+    [
+      'require("node:util").inspect([new URL("https://x.y/?a=1").searchParams])',
+      "[ URLSearchParams { 'a' => '1' } ]",
+    ],
     ["await new Promise((resolve) => setTimeout(resolve, 5, 'done'))", "done"],
     ["typeof (9007199254740993n + 1n)", "bigint"],
   ])("%s is %j", async (expression, value) => {
     expect(await resultOf(expression)).toEqual(value);
+  });
+
+  test("prints the keys of a map in a table, and columns that are as wide as their texts are shown", async () => {
+    const { stderr } = await run('console.table(new Map([["日本", () => 1]]));');
+    expect(stderr).toContain("│ 0                 │ '日本' │");
+  });
+
+  test("is refused more random bytes at once than it can hold", async () => {
+    const tried =
+      "(() => { try { return require('node:crypto').randomBytes(2 ** 31 - 1).length; } catch (error) { return error.message; } })()";
+    expect(await resultOf(tried)).toContain("too many random bytes");
   });
 
   test("prints values whole, with the frames of its own lines in a stack", async () => {

@@ -1,0 +1,12 @@
+import { projectOf } from "../execution/sessions/open-sessions.ts";
+import { whyNoSession } from "../execution/sessions/session-name.ts";
+import { type FoundSessions, findSessions } from "../execution/sessions/sessions-socket.ts";
+import type { Project } from "./open-project.ts";
+import { Refusal } from "./refusal.ts";
+
+/** The sessions of this user and project in all processes. @param name the one that is asked for. @throws Refusal */
+export async function openSessions({ configuration, env }: Project, name = "any"): Promise<FoundSessions> {
+  const refused = whyNoSession(name, configuration);
+  if (refused !== undefined) throw new Refusal(refused);
+  return findSessions(projectOf(configuration), env);
+}

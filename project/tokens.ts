@@ -1,0 +1,68 @@
+/** Tokens for agents that no issuer knows, which `ptc serve --http` takes. */
+import type { Scope } from "../configuration/configuration.ts";
+import { principalOfToken } from "../identity/caller.ts";
+import { TokenError, Tokens } from "../identity/tokens.ts";
+import { LockError } from "../system/lock-file.ts";
+import type { Project } from "./open-project.ts";
+import { Refusal } from "./refusal.ts";
+
+/** What is known of a token, without the token. Times are in milliseconds since 1970. */
+export interface KnownToken {
+  name: string;
+  principal: string;
+  /** The person who made it in the console; `null` if nobody did. */
+  owner: string | null;
+  groups: readonly string[];
+  scopes: readonly Scope[];
+  createdAt: number;
+  expiresAt: number;
+}
+
+/**
+ * Makes a token, which nothing can show again.
+ *
+ * @param expiresAt in milliseconds since 1970.
+ * @returns the token, and the principal of its runs.
+ * @throws Refusal for a name that is taken or is none; ArchiveError
+ */
+export async function createToken(
+  project: Project,
+  name: string,
+  rights: { groups: string[]; scopes: Scope[]; expiresAt: number },
+): Promise<{ token: string; principal: string }> {
+  const token = await asked(() => tokensOf(project).create(name, rights));
+  return { token, principal: principalOfToken(name) };
+}
+
+/** The tokens of a project. @throws Refusal, ArchiveError */
+export async function listTokens(project: Project): Promise<KnownToken[]> {
+  const kept = await asked(() => tokensOf(project).list());
+  return kept.map(({ name, owner, groups, scopes, created_at, expires_at }) => ({
+    name,
+    principal: owner ?? principalOfToken(name),
+    owner: owner ?? null,
+    groups,
+    scopes,
+    createdAt: created_at,
+    expiresAt: expires_at,
+  }));
+}
+
+/** Ends a token. @param owner who made it in the console. @throws Refusal if there is none; ArchiveError */
+export function revokeToken(project: Project, name: string, owner: string | undefined): Promise<void> {
+  return asked(() => tokensOf(project).revoke(name, owner));
+}
+
+function tokensOf({ configuration, env }: Project): Tokens {
+  return Tokens.open(configuration, env);
+}
+
+/** Does some work with tokens, whose refusals are for the user. @throws Refusal */
+async function asked<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof TokenError || error instanceof LockError) throw new Refusal(error.message);
+    throw error;
+  }
+}

@@ -1,0 +1,55 @@
+/** What `npm run fuzz` tries on the engine `wasm` for hours. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { WASM_IMAGE, WasmEngine } from "../../../sandbox/wasm/wasm-engine.ts";
+import { buildWasmRunner } from "../../../scripts/wasm-runner.ts";
+import { FuzzFailure, type FuzzTarget } from "../../fuzz/fuzz-target.ts";
+import { heldBytes } from "../../fuzz/host-load.ts";
+import { ProcessEngine } from "../../runner-image/process-engine.ts";
+import { compareEngines } from "../programs/compare-engines.ts";
+import { campaignTarget } from "../programs/program-campaign.ts";
+import { recordedPrograms } from "../programs/recorded-programs.ts";
+import { openHostileCampaign } from "./hostile-campaign.ts";
+
+/** How many ordinary programs are compared before figures are told. */
+const STEP = 250;
+/** How many differences are shown. */
+const SHOWN = 10;
+
+async function openEngine(): Promise<WasmEngine> {
+  const folder = mkdtempSync(join(tmpdir(), "ptc-wasm-"));
+  process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+  await buildWasmRunner(folder);
+  return new WasmEngine({ folder });
+}
+
+const hostile = campaignTarget("wasm", async () => openHostileCampaign(await openEngine()));
+
+const results: FuzzTarget = {
+  name: "wasm-results",
+  async run(seed, iterations, onProgress = () => {}) {
+    const wasm = await openEngine();
+    const engines = [
+      recordedPrograms(new ProcessEngine(), "node"),
+      recordedPrograms(wasm, WASM_IMAGE),
+    ] as const;
+    const heldAtFirst = heldBytes();
+    const differences = [];
+    for (let done = 0; done < iterations; done += STEP) {
+      const count = Math.min(STEP, iterations - done);
+      differences.push(...(await compareEngines(engines, seed + done, count)));
+      onProgress({ iterations: done + count, maxDelayMs: 0, grownBytes: heldBytes() - heldAtFirst });
+    }
+    await wasm.close();
+    if (differences.length === 0) return;
+    const shown = differences
+      .slice(0, SHOWN)
+      .map(({ seed: of, program, first, second }) =>
+        [`program of seed ${of}:`, program, "Node.js:", first, "wasm:", second].join("\n"),
+      );
+    throw new FuzzFailure([`${differences.length} programs differ`, ...shown].join("\n\n"));
+  },
+};
+
+export const targets: readonly FuzzTarget[] = [hostile, results];
