@@ -35,7 +35,10 @@ export class ProjectGenerator {
   readonly #changes: ToolChanges | undefined;
 
   /** @throws Refusal for a server that the configuration does not have; StateDirectoryError */
-  constructor(project: Project, { names = [], directory, learns, resolvesPackages, follows }: GenerateOptions) {
+  constructor(
+    project: Project,
+    { names = [], directory, learns, resolvesPackages, follows }: GenerateOptions,
+  ) {
     const { configuration, env, onWarning } = project;
     const servers = selectServers(configuration.servers, names);
     this.#project = project;

@@ -89,10 +89,7 @@ function entryOf({ host, port }: { host: string; port?: unknown }): string {
 }
 
 /** The sandbox of a server, with the files that its arguments and variables name, to be read. */
-function observedSandbox(
-  server: Stdio,
-  { sandbox: { servers: mode } }: Configuration,
-): ServerSandbox {
+function observedSandbox(server: Stdio, { sandbox: { servers: mode } }: Configuration): ServerSandbox {
   const own = sandboxOf(
     { ...server, sandbox: server.sandbox || undefined },
     mode === "off" ? "required" : mode,
