@@ -12,6 +12,10 @@ export interface ToolDefinition {
   inputSchema: unknown;
   outputSchema?: unknown;
   annotations?: JsonObject;
+  /** How a client shows the tool. No part of what it does, and so of no digest. */
+  icons?: JsonObject[];
+  /** What the server says to clients, such as the view of an app. No part of what the tool does, and so of no digest. */
+  _meta?: JsonObject;
   /** Set if it is not a tool: the method of the protocol that it represents, which has the same name. */
   method?: string;
 }
@@ -22,6 +26,11 @@ export function isMethod(definition: unknown): boolean {
 }
 
 const MAX_ANNOTATIONS_DEPTH = 16;
+
+/** What is said to clients alone is left out if it is deeper or longer than this. */
+const MAX_SHOWN_DEPTH = 16;
+const MAX_SHOWN_CHARS = 64 * 1024;
+const MAX_ICONS = 16;
 
 /**
  * Reads one entry of `tools/list`, or returns `undefined` if it has no name. Leaves out unknown fields and fields of the wrong
@@ -57,8 +66,16 @@ export function parseTool(
   if (entry.annotations !== undefined && entry.annotations !== null) {
     tool.annotations = readAnnotations(entry.annotations, onProblem);
   }
+  const icons = Array.isArray(entry.icons) ? entry.icons.filter(isObject).slice(0, MAX_ICONS) : [];
+  if (icons.length > 0 && isShowable(icons)) tool.icons = icons;
+  if (isObject(entry._meta) && isShowable(entry._meta)) tool._meta = entry._meta;
   if (entry.method === entry.name) tool.method = entry.name;
   return tool;
+}
+
+/** Whether JSON that is for clients alone is small enough to be kept. */
+function isShowable(value: unknown): boolean {
+  return !isDeeper(value, MAX_SHOWN_DEPTH) && jsonSize(value) <= MAX_SHOWN_CHARS;
 }
 
 function readAnnotations(value: unknown, onProblem: (message: string) => void): JsonObject {
@@ -84,8 +101,10 @@ function leftOut(why: string, value: unknown): JsonObject {
  * call: name, schemas and annotations. Never throws.
  */
 export function definitionDigest(tool: unknown): string {
-  const definition = parseTool(tool);
-  return digestOf(definition === undefined ? null : { ...definition });
+  const parsed = parseTool(tool);
+  if (parsed === undefined) return digestOf(null);
+  const { icons: _icons, _meta, ...definition } = parsed;
+  return digestOf(definition);
 }
 
 /** The approximate length of a value of bounded depth as JSON. NaN for values that JSON cannot represent. */

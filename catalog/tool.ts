@@ -31,6 +31,10 @@ export interface Tool {
   readonly learned?: LearnedType | undefined;
   /** The server's annotations, unchanged. They are hints that nothing enforces. */
   readonly annotations?: JsonObject | undefined;
+  /** How a client shows it, as the server listed it. */
+  readonly icons?: readonly JsonObject[] | undefined;
+  /** What the server says to clients, as it listed it. */
+  readonly _meta?: JsonObject | undefined;
   /** Set if it is not a tool: the method of the protocol that it represents. */
   readonly method?: string | undefined;
   /** The digest of the definition from which the generated types were made. */

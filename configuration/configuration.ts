@@ -219,6 +219,8 @@ interface AnyServer {
   readonly use: ServerUse;
   /** The folders that ptc names to the server, absolute (MCP, "Roots"). Without any, ptc does not declare roots. */
   readonly roots?: readonly string[] | undefined;
+  /** Whether clients get the views of its tools (MCP Apps). By default they do. */
+  readonly apps?: boolean | undefined;
   /** The labels of its data, and the labels that may flow into it. */
   readonly flow: ServerFlow;
   /** The kinds of personal data that are shown in runs that have read from this server and from no stricter one. */

@@ -268,6 +268,7 @@ export function buildServer(
       maxQueuedCalls: entry.max_queued_calls ?? DEFAULT_QUEUED_CALLS,
     },
     roots: entry.roots?.map((folder) => resolve(directory, folder)),
+    apps: entry.apps !== "off",
     flow: { labels: entry.labels, results: entry.results, accepts: entry.accepts, tools: entry.tools ?? {} },
     piiAllowed: entry.pii?.allow ?? [],
     off: surroundings.offOf(path),

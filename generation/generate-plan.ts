@@ -246,7 +246,9 @@ function carryOver(
     const old = known.get(tool.name);
     const digest = locked.tools.get(tool.name)?.sha256;
     const same = lockedBefore.get(tool.name)?.sha256 === digest && definitionDigest(old) === digest;
-    return old !== undefined && same ? { ...old, identifier: tool.identifier, unwraps: tool.unwraps } : tool;
+    if (old === undefined || !same) return tool;
+    const { identifier, unwraps, icons, _meta } = tool;
+    return { ...old, identifier, unwraps, icons, _meta };
   });
   return { ...server, tools };
 }
@@ -340,6 +342,7 @@ function listsTheSame({ tools }: ServerListing, entry: CatalogServer, locked: Lo
     if (tool === undefined || old === undefined) return false;
     known.delete(tool.name);
     if (isSameText(tool, old)) continue;
+    if (writeJson([tool.icons, tool._meta]) !== writeJson([old.icons, old._meta])) return false;
     const digest = definitionDigest(tool);
     if (digest !== locked.tools.get(tool.name)?.sha256 || digest !== definitionDigest(old)) return false;
   }
@@ -355,6 +358,8 @@ function isSameText(tool: ToolDefinition, old: CatalogTool): boolean {
     tool.method === old.method &&
     same(tool.inputSchema, old.inputSchema) &&
     same(tool.outputSchema, old.outputSchema) &&
-    same(tool.annotations, old.annotations)
+    same(tool.annotations, old.annotations) &&
+    same(tool.icons, old.icons) &&
+    same(tool._meta, old._meta)
   );
 }

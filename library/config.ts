@@ -377,6 +377,10 @@ export interface PtcConfig {
           };
         };
         /**
+         * whether clients get the views of its tools (MCP Apps) where `discovery` is `direct`; `allow` by default
+         */
+        apps?: "allow" | "off";
+        /**
          * whether all principals share one connection to it, and on stdio one process. By default each principal has its own; share what holds nothing of a person
          */
         shared?: boolean;
@@ -1031,7 +1035,7 @@ export interface PtcConfig {
       }
     | (string[] | null);
   /**
-   * which tools `ptc serve` lists beside its own: `auto`, all where they cost less than 2 % of a context of 200,000 tokens and no call is decided by what its run has read; `direct`, all; `search`, none
+   * which tools `ptc serve` lists beside its own: `auto`, all where they cost less than 2 % of a context of 200,000 tokens and no call is decided by what its run has read; `direct`, all, and clients get all else that servers offer: [docs](clients.md#all-that-servers-offer); `search`, none
    */
   discovery?: "auto" | "search" | "direct";
   /**

@@ -53,7 +53,7 @@ export interface HostCatalog {
 }
 
 export interface HostOptions
-  extends Pick<UpstreamsOptions, "credentials" | "idleMs" | "backoff">,
+  extends Pick<UpstreamsOptions, "credentials" | "idleMs" | "backoff" | "onNotice">,
     Pick<ExecutionOptions, "engine" | "warm" | "warmed" | "listings" | "takeLostSession" | "telemetry"> {
   /** Defaults to the generated catalog, read once from disk. */
   catalog?: HostCatalog;

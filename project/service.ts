@@ -7,6 +7,7 @@ import { whyNoSession } from "../execution/sessions/session-name.ts";
 import { McpService } from "../server/mcp/service.ts";
 import { openSharedFacts } from "../storage/storage.ts";
 import { version } from "../system/package.ts";
+import { clientViews } from "../tools/client-names.ts";
 import { checkValue } from "../tools/exposed-programs.ts";
 import type { Project } from "./open-project.ts";
 import { openServing, type Serving, type ServingOptions } from "./serving.ts";
@@ -56,6 +57,7 @@ export async function openService(
     whyNoSession: (name) => whyNoSession(name, project.configuration),
     checkValue,
     labels: () => everyLabel(project.configuration),
+    views: () => clientViews(project.configuration),
     facts: isOneOfMany ? openSharedFacts(project.configuration, project.env) : undefined,
     notice: () => following?.problem ?? (tellsOfNoServers ? whyNoServers(project.configuration) : undefined),
     isOneOfMany,

@@ -13,6 +13,7 @@ import { RunOutputs } from "../execution/runs/run-outputs.ts";
 import { LearningBetweenRuns } from "../generation/learning/learn-between-runs.ts";
 import { loadPrinters, type Printers } from "../languages/languages.ts";
 import { owns } from "../protocol/run-context.ts";
+import { serverModule } from "../protocol/tool-names.ts";
 import type { LiveCatalog } from "../tools/live-catalog.ts";
 import { buildProgramTools } from "../tools/program-tools.ts";
 import { FollowedRanking } from "../tools/search/open-ranking.ts";
@@ -85,9 +86,13 @@ export async function openServing(
   const warnUnrecorded = ({ recorded }: ExecutedRun) =>
     void recorded.then((problem) => problem === undefined || onWarning(problem));
   const listing = new FirstListing(catalog, principal, onWarning);
+  const noticed: Parameters<NonNullable<LiveCatalog["onNotice"]>>[0][] = [];
   const options: HostOptions = {
     ...seams,
     idleMs: IDLE_MS,
+    onNotice: (server, of, notice) => {
+      for (const listener of noticed) listener(serverModule(server), of, notice);
+    },
     authorizer: policy,
     catalog,
     gate,
@@ -130,7 +135,10 @@ export async function openServing(
   if (!project.isArchivedElsewhere) learnBetweenRuns(host, catalog);
   return {
     host,
-    catalog: followedCatalog(project, catalog, refresh),
+    catalog: {
+      ...followedCatalog(project, catalog, refresh),
+      onNotice: (listener) => void noticed.push(listener),
+    },
     printers: () => printers,
     outputs,
     gate,

@@ -9,6 +9,7 @@ import type { ToolCatalog } from "../catalog/tool-catalog.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { isDecidedByRun } from "../configuration/policy/configured-flow.ts";
 import { EXTRACT_SERVER, matchesPattern, PROGRAMS_MODULE } from "../protocol/tool-names.ts";
+import { type ClientView, clientIcons, clientMeta, clientViews, isForViewsAlone } from "./client-names.ts";
 
 /** All tools are listed if their definitions cost fewer tokens than this: 2 % of a context of 200,000 tokens. */
 const AUTO_TOKENS = 4_000;
@@ -27,13 +28,18 @@ interface DirectDefinition {
   inputSchema: ObjectSchema;
   outputSchema?: ObjectSchema;
   annotations: Record<string, string | boolean>;
-  _meta?: Record<string, boolean>;
+  icons?: Record<string, unknown>[];
+  _meta?: Record<string, unknown>;
 }
 
 /** A server's tool that `ptc serve` lists too. */
 export interface DirectTool {
   readonly tool: Tool;
   readonly definition: DirectDefinition;
+  /** What the client may be given of its server, if the client can read the resources of servers. */
+  readonly view?: ClientView | undefined;
+  /** Whether `definition.outputSchema` is what ptc has learned of results so far, which any result may contradict. */
+  readonly isLearned?: boolean;
   /** The approximate number of tokens that a model reads. */
   readonly tokens: number;
 }
@@ -71,6 +77,8 @@ export function chooseDirectTools(view: Pick<ToolCatalog, "servers">, configurat
   const isNamed = ({ namespacedName }: Tool) => direct.some((each) => matchesPattern(each, namespacedName));
   const ofAll = discovery === "auto" ? costUpTo(tools, AUTO_TOKENS) : undefined;
   const isApart = discovery === "auto" && isDecidedByRun(configuration);
+  const views = clientViews(configuration);
+  const isWhole = views !== undefined;
   const isAll = discovery === "direct" || (ofAll !== undefined && ofAll < AUTO_TOKENS && !isApart);
   const chosen = isAll ? tools : tools.filter(isNamed);
   const names = directNames(chosen.map(({ namespacedName }) => namespacedName));
@@ -78,13 +86,15 @@ export function chooseDirectTools(view: Pick<ToolCatalog, "servers">, configurat
   const listed: DirectTool[] = [];
   for (const tool of chosen) {
     const input = listableInput(tool.inputSchema);
+    const view = views?.get(tool.module) ?? { module: tool.module, apps: false };
+    if (isWhole && !view.apps && isForViewsAlone(tool._meta)) continue;
     if ("why" in input) unlistable.set(tool.namespacedName, `its ${input.why}`);
     else {
       const name = names.get(tool.namespacedName) ?? tool.namespacedName;
       listed.push({
         tool,
         tokens: tokensOf(tool),
-        definition: define(tool, name, input.schema, isNamed(tool)),
+        ...define(tool, name, input.schema, { isNamed: isNamed(tool), isWhole, view }),
       });
     }
   }
@@ -114,18 +124,72 @@ function costUpTo(tools: readonly Tool[], most: number): number {
   return tokens;
 }
 
-/** @param isNamed whether `direct` names this tool. Clients that search for tools then load it at once. */
-function define(tool: Tool, name: string, inputSchema: ObjectSchema, isNamed: boolean): DirectDefinition {
-  const outputSchema = tool.outputSchema === undefined ? undefined : listableOutput(tool.outputSchema);
-  return {
+interface Listing {
+  /** Whether `direct` names this tool. Clients that search for tools then load it at once. */
+  readonly isNamed: boolean;
+  /** Whether clients have all that servers offer, and not only tools. */
+  readonly isWhole: boolean;
+  readonly view: ClientView;
+}
+
+function define(
+  tool: Tool,
+  name: string,
+  inputSchema: ObjectSchema,
+  { isNamed, isWhole, view }: Listing,
+): Pick<DirectTool, "definition" | "view" | "isLearned"> {
+  const declared = tool.outputSchema === undefined ? undefined : listableOutput(tool.outputSchema);
+  const learned = isWhole && tool.learned !== undefined ? learnedOutput(tool.learned) : undefined;
+  const outputSchema = declared ?? learned;
+  const icons = clientIcons(tool.icons);
+  // A client that cannot read resources cannot show a view.
+  const said = clientMeta(tool._meta, isWhole ? view : { ...view, apps: false });
+  const _meta = {
+    ...said,
+    ...(isNamed ? { "anthropic/alwaysLoad": true } : {}),
+    ...(learned === undefined ? {} : { "ptc/learned": { calls: tool.learned?.calls } }),
+  };
+  const definition = {
     name,
     ...(tool.title === undefined ? {} : { title: visibleLine(tool.title) }),
     description: visibleLines(tool.description || tool.title || UNDESCRIBED),
     inputSchema,
     ...(outputSchema === undefined ? {} : { outputSchema }),
     annotations: hintsOf(tool.annotations ?? {}),
-    ...(isNamed ? { _meta: { "anthropic/alwaysLoad": true } } : {}),
+    ...(icons === undefined ? {} : { icons }),
+    ...(Object.keys(_meta).length === 0 ? {} : { _meta }),
   };
+  return { definition, ...(isWhole ? { view } : {}), ...(learned === undefined ? {} : { isLearned: true }) };
+}
+
+/**
+ * What ptc has learned of a tool's results, as an output schema. Clients refuse a result that its tool's schema does not allow, so this
+ * schema also allows every other object. A value that is no object is the only member `result` of one. `undefined` for results that
+ * are a text, or content blocks, which a schema says nothing about.
+ */
+function learnedOutput({ schema, calls }: NonNullable<Tool["learned"]>): ObjectSchema | undefined {
+  const { $schema: _, $defs, definitions, ...root } = schema;
+  const isObjectAlone = root.type === "object";
+  if (!isObjectAlone && (root.type !== "array" || isOfBlocks(root.items))) return undefined;
+  const seen = isObjectAlone ? root : { type: "object", properties: { result: root } };
+  const times = calls === 1 ? "1 result" : `${calls} results`;
+  const usable = listable(
+    {
+      type: "object",
+      description: `Learned by ptc from ${times}. The tool's server promises nothing, and a result may differ.`,
+      anyOf: [seen, {}],
+      ...($defs === undefined ? {} : { $defs }),
+      ...(definitions === undefined ? {} : { definitions }),
+    },
+    "learned type",
+  );
+  return "why" in usable ? undefined : usable.schema;
+}
+
+function isOfBlocks(items: unknown): boolean {
+  const { properties } = isObject(items) ? items : {};
+  if (!isObject(properties) || !Object.hasOwn(properties, "type")) return false;
+  return ["text", "data", "resource", "uri"].some((member) => Object.hasOwn(properties, member));
 }
 
 /** The annotations that MCP defines. One of the wrong type is ignored, except that a tool may then count as destructive. */

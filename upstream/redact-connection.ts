@@ -45,6 +45,13 @@ export function redactConnection(
       return mask(await connection.callTool({ ...call, onProgress: masked }));
     },
     onToolsChanged: (listener) => connection.onToolsChanged(listener),
+    onNotice: (listener) =>
+      connection.onNotice?.((notice) => {
+        if (notice.kind !== "message") return listener(notice);
+        const params = redactor.redactValue(mask === undefined ? notice.params : mask(notice.params)).value;
+        listener({ kind: "message", params: params as Record<string, unknown> });
+      }),
+    isFollowed: () => connection.isFollowed?.() === true,
     onLost: (listener) => connection.onLost(listener),
     close: () => connection.close(),
   };

@@ -6,13 +6,22 @@ import { LOCAL_PRINCIPAL } from "../protocol/run-context.ts";
 import type { CredentialSource, ServerCredentials } from "./authorization/credentials.ts";
 import { CallGate, Circuit, type GateLimits } from "./call-gate.ts";
 import { notReadyInTime } from "./tool-servers.ts";
-import type { ToolsChange, Upstream, UpstreamCall, UpstreamConnection, UpstreamListing } from "./upstream.ts";
+import type {
+  ServerNotice,
+  ToolsChange,
+  Upstream,
+  UpstreamCall,
+  UpstreamConnection,
+  UpstreamListing,
+} from "./upstream.ts";
 import { UpstreamError } from "./upstream-error.ts";
 
 export interface PoolOptions {
   backoff?: BackoffOptions;
   /** A connection that has been unused for this many milliseconds is ended; by default never. */
   idleMs?: number;
+  /** Receives what servers say unasked. @param principal whose connection it is; `undefined` for everybody's. */
+  onNotice?: ((server: string, principal: string | undefined, notice: ServerNotice) => void) | undefined;
 }
 
 /** Stands for all principals of a shared server. */
@@ -92,7 +101,7 @@ export class UpstreamPool {
   }
 
   #add(user: User, source: UpstreamSource): PooledUpstream {
-    const { backoff = DEFAULT_BACKOFF, idleMs } = this.#options;
+    const { backoff = DEFAULT_BACKOFF, idleMs, onNotice } = this.#options;
     const principal = typeof user === "string" ? user : LOCAL_PRINCIPAL;
     const upstream: PooledUpstream = new PooledUpstream({
       source,
@@ -110,6 +119,7 @@ export class UpstreamPool {
       onUnused: () => {
         this.#live.delete(upstream);
       },
+      onNotice: (notice) => onNotice?.(source.name, source.isShared === true ? undefined : principal, notice),
       onIdle: () => {
         this.#live.delete(upstream);
         this.#drop(upstream, user);
@@ -207,6 +217,8 @@ export interface PooledUpstreamOptions {
   onUse: () => void;
   onUnused: () => void;
   onIdle: () => void;
+  /** Receives what the server says unasked. */
+  onNotice?: ((notice: ServerNotice) => void) | undefined;
 }
 
 /** One server for one principal: its connection, the uses of it, and the pauses between its starts. */
@@ -361,7 +373,7 @@ export class PooledUpstream implements Upstream {
       this.#active--;
       const { idleMs } = this.#options;
       if (this.#active === 0 && idleMs !== undefined) {
-        this.#idleTimer = setTimeout(() => this.endIdle(), idleMs).unref();
+        this.#awaitIdle(idleMs);
       }
       if (this.#active === 0 && !this.isConnecting) this.#options.onUnused();
     }
@@ -382,6 +394,13 @@ export class PooledUpstream implements Upstream {
     }
     this.#uses.delete(connection);
     if (this.#retired.delete(connection)) endQuietly(connection);
+  }
+
+  #awaitIdle(idleMs: number): void {
+    this.#idleTimer = setTimeout(() => {
+      if (this.#connection?.isFollowed?.() === true) this.#awaitIdle(idleMs);
+      else this.endIdle();
+    }, idleMs).unref();
   }
 
   /** Ends the unused connection. */
@@ -445,6 +464,9 @@ export class PooledUpstream implements Upstream {
     this.#connection = connected;
     this.#backoff.connected();
     connected.onLost((reason) => this.#onLost(connected, reason));
+    connected.onNotice?.((notice) => {
+      if (this.#connection === connected) this.#options.onNotice?.(notice);
+    });
     if (this.#listeners.size > 0) this.#follow(connected);
     return connected;
   }

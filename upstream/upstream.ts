@@ -91,6 +91,14 @@ export interface UpstreamCall extends ToolCall {
  */
 export type ToolsChange = "announced" | "disconnected";
 
+/** What a server says unasked, about what it offers beside tools. Bounded in size, otherwise unchecked. */
+export type ServerNotice =
+  | { kind: "listed"; lists: readonly ("resources" | "prompts")[] }
+  /** A resource has changed that ptc has subscribed to. */
+  | { kind: "updated"; uri: string }
+  /** A log message: the parameters of `notifications/message` (MCP 2025-11-25, "Logging"). */
+  | { kind: "message"; params: Record<string, unknown> };
+
 /** A configured server, which is started on first use. */
 export interface Upstream {
   readonly name: string;
@@ -128,6 +136,10 @@ export interface UpstreamConnection {
   /** @throws UpstreamError */
   callTool(call: UpstreamCall): Promise<unknown>;
   onToolsChanged(listener: () => void): void;
+  /** Calls the listener with what the server says unasked. If absent, it says nothing. */
+  onNotice?(listener: (notice: ServerNotice) => void): void;
+  /** Whether something waits for notices, so that the connection is not ended as idle. */
+  isFollowed?(): boolean;
   /** Calls the listener once, with the reason, if the connection ends other than by `close`. */
   onLost(listener: (reason: UpstreamError) => void): void;
   /** Credentials that were added after the connection was made; absent if there can be none. */

@@ -157,7 +157,7 @@ function verifyCatalog({ catalog, lock, isAsWritten }: Found): {
       note(problem ?? "is not in both files");
       return [];
     }
-    return [{ ...server, tools: soundTools(server, locked, note) }];
+    return [{ ...server, tools: soundTools(server, locked, isAsWritten, note) }];
   });
   for (const [name] of lock.servers) {
     if (!seen.has(name)) edits.push({ file, server: name, problem: "is not in both files" });
@@ -190,13 +190,14 @@ function serverProblem({ name, module }: CatalogServer, locked: LockedServer | u
 function soundTools(
   { tools }: CatalogServer,
   locked: LockedServer,
+  isAsWritten: boolean | undefined,
   note: (problem: string, tool?: string) => void,
 ): CatalogTool[] {
   const sound = new Map<string, CatalogTool>();
   const seen = new Set<string>();
   for (const tool of tools) {
     const problem = seen.has(tool.name) ? "is listed twice" : toolProblem(tool, locked);
-    if (problem === undefined) sound.set(tool.name, tool);
+    if (problem === undefined) sound.set(tool.name, isAsWritten === false ? withoutShown(tool) : tool);
     else {
       sound.delete(tool.name);
       note(problem, tool.name);
@@ -205,6 +206,11 @@ function soundTools(
   }
   for (const name of locked.tools.keys()) if (!seen.has(name)) note("is not in both files", name);
   return [...sound.values()];
+}
+
+/** Without what is for clients alone, which no digest of the tool covers. */
+function withoutShown({ icons: _icons, _meta, ...tool }: CatalogTool): CatalogTool {
+  return tool;
 }
 
 function toolProblem(tool: CatalogTool, { tools }: LockedServer): string | undefined {

@@ -64,6 +64,10 @@ export const CatalogTool = z.strictObject({
   unwraps: z.literal(true).optional(),
   /** Every member is kept as the server wrote it. */
   annotations: z.custom<JsonObject>(isObject).optional(),
+  /** How clients show it. Missing in catalogs of earlier versions. */
+  icons: z.array(z.custom<JsonObject>(isObject)).optional(),
+  /** What the server says to clients. Missing in catalogs of earlier versions. */
+  _meta: z.custom<JsonObject>(isObject).optional(),
   /** Set if it is not a tool: the method of the protocol that it represents. */
   method: z.string().optional(),
 });
@@ -101,9 +105,12 @@ function inOrder({ name, module, description, tools }: CatalogServer) {
 }
 
 function toolInOrder(tool: CatalogTool) {
-  const { name, identifier, title, description, inputSchema, outputSchema, unwraps, annotations, method } =
-    tool;
-  return { name, identifier, title, description, inputSchema, outputSchema, unwraps, annotations, method };
+  const { name, identifier, title, description, inputSchema, outputSchema, unwraps, annotations } = tool;
+  const { icons, _meta, method } = tool;
+  return {
+    ...{ name, identifier, title, description, inputSchema, outputSchema, unwraps, annotations },
+    ...{ icons, _meta, method },
+  };
 }
 
 const LockedTool = z.strictObject({

@@ -474,6 +474,10 @@ const Server = mapping({
       .optional(),
     "the same for single tools",
   ),
+  apps: setting(
+    oneOf(["allow", "off"]).optional(),
+    "whether clients get the views of its tools (MCP Apps) where `discovery` is `direct`; `allow` by default",
+  ),
   shared: setting(
     trueOrFalse().optional(),
     "whether all principals share one connection to it, and on stdio one process. By default each principal has its own; share what holds nothing of a person",

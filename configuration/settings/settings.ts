@@ -497,7 +497,7 @@ export const Settings = section({
   ),
   discovery: setting(
     oneOf(["auto", "search", "direct"]).default("auto"),
-    "which tools `ptc serve` lists beside its own: `auto`, all where they cost less than 2 % of a context of 200,000 tokens and no call is decided by what its run has read; `direct`, all; `search`, none",
+    "which tools `ptc serve` lists beside its own: `auto`, all where they cost less than 2 % of a context of 200,000 tokens and no call is decided by what its run has read; `direct`, all, and clients get all else that servers offer: [docs](clients.md#all-that-servers-offer); `search`, none",
     {
       heading: `The tools that a model has beside ptc's own: all if their definitions cost little (auto), all (direct), or none (search);
 and those that \`direct\` names in any case: a server, SERVER.TOOL, or a pattern such as mcp__github__get_*.`,

@@ -8,13 +8,26 @@ import { noteMediaIn } from "./media-notes.ts";
 /** A tool's answer as it can be handed on to a client (MCP 2025-11-25, "Tool Result"), without secrets. */
 export interface ToolAnswer {
   /** Its content. A line of text replaces each block that MCP does not define, or that exceeds what a program may emit. */
-  blocks: readonly EmittedBlock[];
+  blocks: readonly AnswerBlock[];
   structuredContent: Record<string, unknown> | undefined;
   /** Whether the server says that its tool has failed. */
   isFailure: boolean;
   /** Whether `structuredContent` is as the server gave it. */
   isWhole: boolean;
+  /** What the server says to the client beside the result. */
+  meta?: Record<string, unknown> | undefined;
 }
+
+/** A block with what its server says of it to clients. */
+type AnswerBlock = EmittedBlock & {
+  readonly annotations?: Record<string, unknown>;
+  readonly icons?: unknown;
+  readonly size?: unknown;
+  readonly _meta?: Record<string, unknown>;
+};
+
+/** What is said to clients alone is left out if it is longer than this, in characters of JSON. */
+const MAX_SAID_CHARS = 64 * 1024;
 
 /** The members that are handed on, by type of block. */
 const MEMBERS: Readonly<Record<string, readonly string[]>> = {
@@ -31,16 +44,60 @@ export function readAnswer(raw: unknown, redactor: Pick<Redactor, "redactText" |
   const result = isObject(raw) ? raw : {};
   const { content, structuredContent: structured } = result;
   const failed = isFailure(result);
-  const { blocks } = redactEmitted(boundBlocks(Array.isArray(content) ? content : []), redactor);
+  const listed = Array.isArray(content) ? content : [];
+  const { blocks: bare } = redactEmitted(boundBlocks(listed), redactor);
+  const blocks = bare.map((block, index) => withSaid(block, listed[index], redactor));
+  const meta = saidIn(result._meta, redactor);
   if (!isObject(structured))
-    return { blocks, structuredContent: undefined, isFailure: failed, isWhole: true };
+    return { blocks, structuredContent: undefined, isFailure: failed, isWhole: true, meta };
   const { value, count } = redactor.redactValue(structured);
   return {
     blocks,
     structuredContent: value as Record<string, unknown>,
     isFailure: failed,
     isWhole: count === 0,
+    meta,
   };
+}
+
+type Values = Pick<Redactor, "redactValue">;
+
+/** A block with what its server says of it to clients, as far as MCP defines that. */
+function withSaid(block: EmittedBlock, given: unknown, redactor: Values): AnswerBlock {
+  // A line of text that replaces a block is ptc's own.
+  if (!isObject(given) || given.type !== block.type) return block;
+  const annotations = saidIn(given.annotations, redactor);
+  const _meta = saidIn(given._meta, redactor);
+  const said = {
+    ...(annotations !== undefined && isAnnotations(annotations) ? { annotations } : {}),
+    ...(_meta === undefined ? {} : { _meta }),
+  };
+  if (block.type === "resource") {
+    const ofResource = isObject(given.resource) ? saidIn(given.resource._meta, redactor) : undefined;
+    const resource = { ...block.resource, ...(ofResource === undefined ? {} : { _meta: ofResource }) };
+    return { ...block, ...said, resource };
+  }
+  if (block.type !== "resource_link") return { ...block, ...said };
+  const { icons, size } = given;
+  const shown = Array.isArray(icons) ? saidIn({ icons }, redactor) : undefined;
+  return { ...block, ...said, ...shown, ...(typeof size === "number" ? { size } : {}) };
+}
+
+/** What a server says to clients, without secrets; `undefined` if it is no object, or too long. */
+function saidIn(value: unknown, redactor: Values): Record<string, unknown> | undefined {
+  if (!isObject(value) || writeJson(value).length > MAX_SAID_CHARS) return undefined;
+  return redactor.redactValue(value).value as Record<string, unknown>;
+}
+
+/** Whether clients accept the annotations of a block (MCP 2025-11-25, "Annotations"). */
+function isAnnotations({ audience, priority, lastModified }: Record<string, unknown>): boolean {
+  return (
+    (audience === undefined ||
+      (Array.isArray(audience) && audience.every((each) => each === "user" || each === "assistant"))) &&
+    (priority === undefined || (typeof priority === "number" && priority >= 0 && priority <= 1)) &&
+    (lastModified === undefined ||
+      (typeof lastModified === "string" && !Number.isNaN(Date.parse(lastModified))))
+  );
 }
 
 function boundBlocks(content: readonly unknown[]): EmittedBlock[] {

@@ -12,6 +12,7 @@ import type { Redactor } from "../../secrets/redaction.ts";
 import { version } from "../../system/package.ts";
 import { PRIVATE_FOLDER_NAME } from "../../system/private-folder.ts";
 import type { ProcessGroups } from "../../system/process-group.ts";
+import { clientViews } from "../../tools/client-names.ts";
 import type { Authorization, Challenge, OnLogin } from "../../upstream/authorization/authorization.ts";
 import type { Callers } from "../../upstream/authorization/callers.ts";
 import {
@@ -97,7 +98,10 @@ export function composeUpstreams(
     const { directory, servers, secrets, credentials: configured } = current;
     const sandboxes = new ServerSandboxes(current, project, { engine, resolvesPackages, onConnection });
     const privateFolder = join(directory, PRIVATE_FOLDER_NAME);
-    return servers.map(
+    const views = clientViews(current);
+    // A server is told of views only where a client could be given them: some list other tools then.
+    const own = servers.map((each) => ({ ...each, apps: views?.get(each.module)?.apps === true }));
+    return own.map(
       (server): UpstreamSource => ({
         name: server.name,
         off: server.off,
@@ -239,6 +243,7 @@ async function openMcpServer({
     clientVersion: version,
     connectTimeoutMs: server.connectTimeoutMs,
     roots: sandboxes.rootsOf(server),
+    apps: server.apps,
     launch: await sandboxes.launcherFor(server, principal, credentials.values, signal),
     authorization: credentials.authorization,
     secrets,

@@ -61,6 +61,11 @@ export class McpOverHttp {
       onerror: (error) => options.onWarning(error.message),
     });
     service.options.catalog.onServersChanged(() => this.#modern.notify.toolsChanged());
+    service.options.catalog.onNotice?.((_module, _principal, notice) => {
+      if (notice.kind !== "listed") return;
+      if (notice.lists.includes("resources")) this.#modern.notify.resourcesChanged();
+      if (notice.lists.includes("prompts")) this.#modern.notify.promptsChanged();
+    });
     this.#sweep = setInterval(() => {
       this.#known.sweep();
       this.#sessions.sweep();
@@ -108,7 +113,11 @@ export class McpOverHttp {
     const method = request?.headers.get("mcp-method") ?? TELLS_INSTRUCTIONS;
     // They name tools, so that all that the caller may see are looked through for them.
     const instructions = method === TELLS_INSTRUCTIONS ? await connection.instructions() : "";
-    return buildServer(this.#service, connection, instructions, "modern", { sealer, asker });
+    return buildServer(this.#service, connection, instructions, "modern", {
+      sealer,
+      asker,
+      isOfRequest: true,
+    });
   }
 }
 

@@ -34,6 +34,7 @@ import {
   type Question,
   readAnswer,
 } from "./elicitation.ts";
+import type { OfferAnswer } from "./offers.ts";
 import type { ClientRequest, ProgramAnswer, ProgressSink } from "./programs/client-request.ts";
 import type { McpConnection, McpService } from "./service.ts";
 import { StdioServerTransport } from "./stdio-server-transport.ts";
@@ -67,6 +68,8 @@ export interface Carried {
   readonly asks?: Required<Pick<ClientRequest, "ask">> | undefined;
   /** Replaces the BigInts of an answer. By default by what `JSON.stringify` writes with all digits. */
   readonly numbers?: (<Value>(value: Value) => Value) | undefined;
+  /** Whether the server is for one request alone. */
+  readonly isOfRequest?: boolean | undefined;
   /** The reply that the client reads instead of the service's. */
   readonly present?: ((reply: ProgramReply) => ProgramReply) | undefined;
 }
@@ -176,8 +179,12 @@ export function buildServer(
   const { numbers = withRawNumbers } = carried;
   const server = new Server(
     { name: "ptc", version, title: "ptc" },
-    { capabilities: { tools: { listChanged: true } }, instructions },
+    {
+      capabilities: { tools: { listChanged: true }, ...(connection.isWhole ? offeredTo(era) : {}) },
+      instructions,
+    },
   );
+  if (connection.isWhole) serveOffers(server, connection, era, carried);
   server.setRequestHandler("tools/list", async () => {
     const tools = await connection.listTools();
     setImmediate(onReady);
@@ -204,6 +211,99 @@ export function buildServer(
     return presentQuestion(answer.question, await state, request.canVisit);
   });
   return server;
+}
+
+/** What ptc declares where servers offer clients more than tools. */
+function offeredTo(era: Era) {
+  const isLegacy = era === "legacy";
+  return {
+    // A newer client names what it follows in a request that does not reach servers.
+    resources: { listChanged: true, ...(isLegacy ? { subscribe: true } : {}) },
+    prompts: { listChanged: true },
+    completions: {},
+    ...(isLegacy ? { logging: {} } : {}),
+  };
+}
+
+const INTERNAL_ERROR = -32603;
+
+/** Serves what servers offer beside tools. */
+function serveOffers(server: Server, connection: McpConnection, era: Era, carried: Carried): void {
+  const { numbers = withRawNumbers } = carried;
+  const { offers, serverNotices } = connection;
+  const sent = (sending: Promise<void>) => void sending.catch(() => {});
+  // Each request of a newer client over HTTP has a server of its own, which ends with it.
+  if (carried.isOfRequest !== true)
+    serverNotices.sink = {
+      listChanged: (list) =>
+        sent(list === "resources" ? server.sendResourceListChanged() : server.sendPromptListChanged()),
+      updated: (uri) => sent(server.sendResourceUpdated({ uri })),
+      message: (params) => sent(server.sendLoggingMessage(numbers(params))),
+    };
+  const answer = async (
+    method: string,
+    asked: unknown,
+    context: ServerContext,
+    work: (request: ClientRequest) => Promise<OfferAnswer>,
+  ) => {
+    const purpose = () => `${method} ${digestOf([connection.context.principal, asked ?? null])}`;
+    const ticket = await ticketOf(context, purpose, carried);
+    const read = readRequest(server, connection, context, { era, ticket, ...carried });
+    const request = carried.asks === undefined ? read : { ...read, ...carried.asks, canAsk: true };
+    const answered = await work(request);
+    switch (answered.kind) {
+      case "result":
+        return numbers(answered.result);
+      case "question": {
+        const state = carried.sealer?.seal(answered.ticket, purpose()) ?? answered.ticket;
+        return presentQuestion(answered.question, await state, request.canVisit);
+      }
+      case "failed":
+        throw new ProtocolError(
+          answered.why === "unknown" ? INVALID_PARAMS : INTERNAL_ERROR,
+          answered.message,
+        );
+    }
+  };
+  for (const method of ["resources/list", "resources/templates/list", "prompts/list"] as const)
+    server.setRequestHandler(method, async ({ params }, context) =>
+      answered(
+        await answer(method, params, context, (request) => offers.list(method, params?.cursor, request)),
+      ),
+    );
+  server.setRequestHandler("resources/read", async ({ params }, context) =>
+    answered(
+      await answer("resources/read", params.uri, context, (request) => offers.read(params.uri, request)),
+    ),
+  );
+  if (era === "legacy")
+    for (const method of ["resources/subscribe", "resources/unsubscribe"] as const)
+      server.setRequestHandler(method, async ({ params: { uri } }, context) =>
+        answered(
+          await answer(method, uri, context, (request) =>
+            connection.subscribe(uri, method === "resources/subscribe", request),
+          ),
+        ),
+      );
+  server.setRequestHandler("prompts/get", async ({ params: { name, arguments: args } }, context) =>
+    answered(
+      await answer("prompts/get", [name, args], context, (request) => offers.prompt(name, args, request)),
+    ),
+  );
+  server.setRequestHandler("completion/complete", async ({ params }, context) => {
+    const { ref, argument, context: known } = params;
+    const complete = { argument, ...(known === undefined ? {} : { context: known }) };
+    return answered(
+      await answer("completion/complete", params, context, (request) =>
+        offers.complete(ref, complete, request),
+      ),
+    );
+  });
+}
+
+/** `Offers` has given an answer the form that its method has, which the SDK's types ask for. */
+function answered(result: object): never {
+  return result as never;
 }
 
 /** The ticket of the question that a request answers; `undefined` where it answers none. @param purpose what its state is for. */

@@ -1,4 +1,4 @@
-import { jsonLine, writeJson } from "../../base/json.ts";
+import { isObject, jsonLine, writeJson } from "../../base/json.ts";
 import { visibleLines } from "../../base/visible-text.ts";
 import { withExactNumbers } from "../../broker/exact-numbers.ts";
 import { messageOfCall } from "../../execution/call.ts";
@@ -8,6 +8,7 @@ import { headAndTail } from "../../execution/output/head-and-tail.ts";
 import type { EmittedBlock } from "../../protocol/emitted.ts";
 import type { Envelope } from "../../protocol/envelope.ts";
 import type { Failure } from "../../protocol/failure.ts";
+import { clientBlock, clientMeta, isView } from "../../tools/client-names.ts";
 import type { DirectTool } from "../../tools/direct-tools.ts";
 import { describeSuspension, describeWaiting, renderWarnings } from "./programs/program-reply.ts";
 import { errorReply, type ProgramReply } from "./tools/reply.ts";
@@ -41,9 +42,36 @@ export async function presentCall(executed: ExecutedCall, presenting: Presenting
     return { ...errorReply(text), _meta: { ..._meta, "ptc/waiting": describeWaiting(suspended) } };
   }
   const reply = await present(executed, presenting);
-  if (executed.warnings.length === 0 || reply.isError === true) return { ...reply, _meta };
+  const said = presenting.listed.view && clientMeta(executed.answer?.meta, presenting.listed.view);
+  const content = forClient(reply.content, presenting.listed);
+  const whole = { ...reply, content, _meta: { ...said, ..._meta } };
+  if (executed.warnings.length === 0 || reply.isError === true) return whole;
   const warned = { type: "text" as const, text: renderWarnings(executed.warnings) };
-  return { ...reply, content: [...reply.content, warned], _meta };
+  return { ...whole, content: [...content, warned] };
+}
+
+/** The reply to a call of a method of the protocol, whose structured content is the method's answer. */
+export function presentMethod(executed: ExecutedCall, answerAt: string | undefined): ProgramReply {
+  const { envelope, suspended, answer, decision } = executed;
+  const { result } = envelope;
+  const _meta = { "ptc/envelope": envelope };
+  if (suspended !== undefined)
+    return { ...errorReply(describeSuspension("[Call waits for an approval]", suspended, answerAt)), _meta };
+  if (result.ok) return { content: [], structuredContent: answer?.structuredContent ?? {}, _meta };
+  const message = visibleLines(messageOfCall(result.error));
+  return { ...errorReply(decision === "drifted" ? `${message}; try again` : message), _meta };
+}
+
+const NO_APPS = "[a view of an app, left out: `apps` is off for this server]";
+
+/** Content as a client reads it: it can read every URI that it finds there, where resources of servers are offered. */
+function forClient(content: ProgramReply["content"], { view }: DirectTool): ProgramReply["content"] {
+  if (view === undefined) return content.map((block) => ({ ...block, _meta: undefined }));
+  return content.map((block) => {
+    const uri = block.type === "resource" ? block.resource.uri : block.type === "resource_link" && block.uri;
+    if (!view.apps && isView(uri)) return { type: "text", text: NO_APPS };
+    return clientBlock(block, view) as EmittedBlock;
+  });
 }
 
 async function present(executed: ExecutedCall, presenting: Presenting): Promise<ProgramReply> {
@@ -51,7 +79,7 @@ async function present(executed: ExecutedCall, presenting: Presenting): Promise<
   const { result } = envelope;
   if (!result.ok) return presentFailure(executed, result.error, presenting);
   const { listed, maxShownBytes } = presenting;
-  const isPromised = listed.definition.outputSchema !== undefined;
+  const isPromised = listed.definition.outputSchema !== undefined && listed.isLearned !== true;
   const { wholeResultJson: whole } = executed;
   if (whole !== undefined) {
     const bytes = Buffer.byteLength(whole);
@@ -61,15 +89,42 @@ async function present(executed: ExecutedCall, presenting: Presenting): Promise<
     const why = `The call was made. Its result is too large to be shown (${bytes} bytes). ${RETURN_LESS}`;
     const media = (answer?.blocks ?? []).filter(({ type }) => type === "image" || type === "audio");
     const content: EmittedBlock[] = [{ type: "text", text }, ...media, { type: "text", text: why }];
-    return { content, ...(isPromised ? { isError: true as const } : {}) };
+    return {
+      content,
+      ...(isPromised ? { isError: true as const } : {}),
+      ...(listed.isLearned === true ? { structuredContent: {} } : {}),
+    };
   }
   const content = boundTexts(answer?.blocks ?? [], shownData(result.data), presenting);
   const structured = answer?.structuredContent;
+  if (listed.isLearned === true) {
+    const given = structured ?? structuredOf(result.data, answer);
+    const differs = await presenting.checkOutput(given);
+    const warned = differs === undefined ? [] : [{ type: "text" as const, text: `${DIFFERS}: ${differs}` }];
+    return { content: [...content, ...warned], structuredContent: given };
+  }
   if (!isPromised) return { content, ...(structured === undefined ? {} : { structuredContent: structured }) };
   const problem = executed.warnings[0] ?? (await whyNotPromised(answer, presenting));
   if (problem === undefined && structured !== undefined) return { content, structuredContent: structured };
   const why = `The call was made. Its result is not what the tool's output schema allows: ${problem}`;
   return { content: [...content, { type: "text", text: why }], isError: true };
+}
+
+/** The schema that results of a tool should match: of a learned one, what was seen, without what it allows beside. */
+export function promisedOutput({ definition, isLearned }: DirectTool): Record<string, unknown> | undefined {
+  const { outputSchema } = definition;
+  if (outputSchema === undefined || isLearned !== true) return outputSchema;
+  const { anyOf, ...rest } = outputSchema;
+  return { ...rest, anyOf: Array.isArray(anyOf) ? anyOf.slice(0, 1) : [] };
+}
+
+const DIFFERS = "ptc: this result is not of the type that ptc has learned from earlier ones";
+
+/** The data of a result as structured content, which clients require where an output schema is listed. */
+function structuredOf(data: unknown, answer: ToolAnswer | undefined): Record<string, unknown> {
+  const isOfBlocks = answer?.blocks.some(({ type }) => type !== "text") === true;
+  if (isObject(data)) return data;
+  return isOfBlocks ? {} : { result: data };
 }
 
 /** A failure in the server's words, or in ptc's words followed by the server's answer, if there is one. */
@@ -127,6 +182,8 @@ export async function presentResumed(reply: ProgramReply, presenting: Presenting
   const envelope = reply._meta?.["ptc/envelope"] as Envelope | undefined;
   if (reply.isError === true || envelope?.result.ok !== true || "structuredContent" in reply) return reply;
   if (presenting.listed.definition.outputSchema === undefined) return reply;
+  if (presenting.listed.isLearned === true)
+    return { ...reply, structuredContent: structuredOf(envelope.result.data, undefined) };
   // The program's value was unwrapped, but the listed schema describes the wrapper.
   const data =
     presenting.listed.tool.unwraps === true ? { result: envelope.result.data } : envelope.result.data;

@@ -13,15 +13,18 @@ import { withExactNumbers } from "../../broker/exact-numbers.ts";
 import { Conversation } from "../../broker/flow/conversation.ts";
 import type { Viewer } from "../../broker/policy/authorizer.ts";
 import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
-import type { ProgramRequest, ProgramRunner } from "../../execution/run-request.ts";
+import type { DirectCall, ProgramRequest, ProgramRunner } from "../../execution/run-request.ts";
 import { languageNamed, languageOfInterpreter } from "../../languages/languages.ts";
 import type { UnresolvedProgram } from "../../languages/resolve-program.ts";
 import type { Envelope } from "../../protocol/envelope.ts";
 import type { RunContext } from "../../protocol/run-context.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
+import type { ClientView } from "../../tools/client-names.ts";
 import type { DirectTool } from "../../tools/direct-tools.ts";
 import type { ExposedProgram } from "../../tools/exposed-programs.ts";
 import type { LiveCatalog } from "../../tools/live-catalog.ts";
+import { ClientServerNotices } from "./notices.ts";
+import { type OfferAnswer, Offers } from "./offers.ts";
 import type { Presenting } from "./present-call.ts";
 import {
   type ClientConnection,
@@ -74,6 +77,8 @@ export interface ServiceOptions extends ProgramsOptions {
   labels?: (() => readonly string[]) | undefined;
   /** What processes share of conversations whose requests come to any of them. If absent, a connection is a conversation. */
   facts?: SharedFacts | undefined;
+  /** What clients are given of servers beside tools, by module. If absent, or without an answer, nothing. */
+  views?: (() => ReadonlyMap<string, ClientView> | undefined) | undefined;
   /** A line that every reply must contain now; `undefined` when there is none. */
   notice?: () => string | undefined;
   /** Called when a client's first requests are answered; may be called more than once. */
@@ -99,11 +104,25 @@ export class McpService {
     options.catalog.onServersChanged(() => {
       for (const connection of this.#connections) connection.onToolsChanged();
     });
+    options.catalog.onNotice?.((module, principal, notice) => {
+      for (const { context, serverNotices } of this.#connections)
+        if (principal === undefined || principal === context.principal) serverNotices.take(module, notice);
+    });
   }
 
   /** Adds the user's words to the conversations of all connections. Over standard streams there is one. */
   say(text: string): void {
     for (const { conversation } of this.#connections) conversation.say(text);
+  }
+
+  /** Whether another connection of a principal has subscribed to a resource. */
+  isSubscribed(uri: string, but: McpConnection): boolean {
+    return [...this.#connections].some(
+      (each) =>
+        each !== but &&
+        each.context.principal === but.context.principal &&
+        each.serverNotices.subscribed.has(uri),
+    );
   }
 
   /** Opens a client's connection. Its programs run on behalf of `context`. */
@@ -116,6 +135,9 @@ export class McpService {
 
 /** The tools that show nothing but definitions. */
 const SHOWS_NO_DATA: ReadonlySet<string> = new Set(["search_tools", "inspect_tool", "list_callable_tools"]);
+
+/** The most resources that one client subscribes to. */
+const MAX_SUBSCRIPTIONS = 1_000;
 
 /** The part of a program request that a client's request gives. */
 type GivenProgram = Pick<ProgramRequest, "program" | "timeoutMs" | "typecheck" | "session" | "resumed">;
@@ -135,12 +157,28 @@ export class McpConnection implements ClientConnection {
   readonly #told: ToldReasons = new Map();
   #direct: Promise<ReadonlyMap<string, DirectTool>> | undefined;
   readonly #elsewhere: SharedConversation | undefined;
+  /** What servers offer the client beside tools. */
+  readonly offers: Offers;
+  /** What servers say to the client unasked. */
+  readonly serverNotices: ClientServerNotices;
 
   constructor(service: McpService, context: RunContext & Viewer, onClose: () => void) {
     const { facts } = service.options;
     this.#service = service;
     this.#context = context;
     this.#onClose = onClose;
+    this.serverNotices = new ClientServerNotices(
+      async (module) =>
+        service.options.views?.()?.has(module) === true &&
+        (await this.known()).servers.some((server) => server.module === module),
+      () => (service.options.labels?.() ?? []).length === 0,
+    );
+    this.offers = new Offers({
+      known: () => this.known(),
+      views: () => service.options.views?.() ?? new Map(),
+      call: (tool, args, request, asks) =>
+        this.#anywhere(tool, () => this.#callMethod(tool, args, request, asks)),
+    });
     this.#elsewhere = facts && new SharedConversation(facts, context, this.conversation);
   }
 
@@ -151,6 +189,11 @@ export class McpConnection implements ClientConnection {
   /** Takes what is known of its principal by now, such as groups that somebody left. Its conversation stays the same. */
   renew(context: RunContext & Viewer): void {
     this.#context = { ...context, ...(this.#context.session && { session: this.#context.session }) };
+  }
+
+  /** Whether servers offer the client more than tools. */
+  get isWhole(): boolean {
+    return this.#service.options.runner.call !== undefined && this.#service.options.views?.() !== undefined;
   }
 
   get closed(): AbortSignal {
@@ -206,7 +249,7 @@ export class McpConnection implements ClientConnection {
 
   /** Answers `tools/call`; `undefined` if the client has no tool of this name. */
   async callTool(name: string, args: unknown, request: ClientRequest): Promise<ProgramAnswer | undefined> {
-    const answer = await this.#answerAnywhere(name, args, request);
+    const answer = await this.#anywhere(name, () => this.#answer(name, args, request));
     const notice = this.#service.options.notice?.();
     return answer?.kind === "reply" && notice !== undefined
       ? { ...answer, reply: withNotice(answer.reply, notice) }
@@ -214,21 +257,20 @@ export class McpConnection implements ClientConnection {
   }
 
   /** Answers with what the conversation has come to in other processes, and tells these before the answer goes out. */
-  async #answerAnywhere(
+  async #anywhere<Answer extends ProgramAnswer | undefined>(
     name: string,
-    args: unknown,
-    request: ClientRequest,
-  ): Promise<ProgramAnswer | undefined> {
+    work: () => Promise<Answer>,
+  ): Promise<Answer | Extract<ProgramAnswer, { kind: "reply" }>> {
     const hasLabels = (this.#service.options.labels?.() ?? []).length > 0;
     const elsewhere = hasLabels && !SHOWS_NO_DATA.has(name) ? this.#elsewhere : undefined;
-    if (elsewhere === undefined) return this.#answer(name, args, request);
+    if (elsewhere === undefined) return work();
     try {
       await elsewhere.take();
     } catch (error) {
       const why = `it is not known what this conversation has read: ${messageOf(error)}; nothing was called, try again`;
       return { kind: "reply", reply: errorReply(why) };
     }
-    const answer = await this.#answer(name, args, request);
+    const answer = await work();
     try {
       await elsewhere.handOn();
       return answer;
@@ -377,13 +419,60 @@ export class McpConnection implements ClientConnection {
     };
   }
 
+  /** Begins or ends the client's subscription to a resource, where it may be read. */
+  async subscribe(uri: string, isWanted: boolean, request: ClientRequest): Promise<OfferAnswer> {
+    const { subscribed } = this.serverNotices;
+    const isShared = this.#service.isSubscribed(uri, this);
+    const isLast = !isWanted && !isShared;
+    if (isWanted && !subscribed.has(uri) && subscribed.size >= MAX_SUBSCRIPTIONS)
+      return {
+        kind: "failed",
+        why: "refused",
+        message: `there are ${MAX_SUBSCRIPTIONS} subscriptions, the most`,
+      };
+    const answer: OfferAnswer =
+      isWanted || isLast
+        ? await this.offers.subscribe(uri, isWanted, request)
+        : { kind: "result", result: {} };
+    if (answer.kind !== "result") return answer;
+    if (isWanted) subscribed.add(uri);
+    else subscribed.delete(uri);
+    return answer;
+  }
+
+  /** Calls a method of a server for the client itself. @param asks whether a person may be asked. */
+  #callMethod(tool: string, args: unknown, request: ClientRequest, asks: boolean): Promise<ProgramAnswer> {
+    const { ask: _, progress: __, answers: ___, ...unasked } = request;
+    const asking: ClientRequest = asks ? request : { ...unasked, progress: undefined, canAsk: false };
+    return this.#startOrResume(asking, async () => {
+      const { programs } = this.#service;
+      const live = await programs.admit(asking, { isCall: true });
+      if ("kind" in live) return live;
+      live.start(this.#endOfMethod(live, { tool, arguments: args }, asks));
+      return programs.follow(live, asking);
+    });
+  }
+
+  async #endOfMethod({ request }: LiveRun, call: DirectCall, asks: boolean): Promise<RunEnd> {
+    const { runner, answerAt } = this.#service.options;
+    if (runner.call === undefined) throw new Error("there are no direct calls here");
+    const context: RunContext = { ...request.context, source: "direct" };
+    const own = { context, call, withAnswer: true, onCallStarted: undefined, suspends: asks };
+    const executed = await runner.call(Object.freeze({ ...request, ...own }));
+    this.notices.follow(executed);
+    return {
+      reply: async () => (await import("./present-call.ts")).presentMethod(executed, answerAt?.()),
+    };
+  }
+
   async #presenting(listed: DirectTool): Promise<Presenting> {
     const { limits, answerAt, checkValue = async () => "nothing checks it here" } = this.#service.options;
     const now = (await this.known()).get(listed.tool.namespacedName);
     return {
       listed,
       maxShownBytes: limits().maxOutputBytes,
-      checkOutput: (value) => checkValue(listed.definition.outputSchema, value),
+      checkOutput: async (value) =>
+        checkValue((await import("./present-call.ts")).promisedOutput(listed), value),
       isAsListed: now?.definitionDigest === listed.tool.definitionDigest,
       answerAt: answerAt?.(),
     };

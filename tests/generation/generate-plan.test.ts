@@ -35,7 +35,8 @@ describe("planning a generation", () => {
           name: "google-drive",
           module: "google_drive",
           description: "Files",
-          tools: [{ identifier: "readFile", ...readFile }],
+          // What is for clients alone is kept, and is part of no digest.
+          tools: [{ identifier: "readFile", ...readFile, _meta: { a: 1 } }],
         },
       ],
     });
@@ -54,7 +55,7 @@ describe("planning a generation", () => {
           implementation: { name: "google-drive", version: "1.0.0" },
           protocolVersion: "2025-11-25",
           moduleSha256: textDigest(files.get("servers/google_drive/index.ts") ?? ""),
-          tools: { read_file: { identifier: "readFile", sha256: definitionDigest(listed) } },
+          tools: { read_file: { identifier: "readFile", sha256: definitionDigest(readFile) } },
         },
       },
     });

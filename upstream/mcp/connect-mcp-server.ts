@@ -22,9 +22,15 @@ export interface ConnectOptions extends Omit<LinkOptions, "onGarbage"> {
   signal?: AbortSignal;
   /** The folders that the server may ask for (MCP, "Roots"); none by default. */
   roots?: readonly string[] | undefined;
+  /** Whether clients show views of the server's tools (MCP Apps); by default they do not. */
+  apps?: boolean | undefined;
   /** Texts to mask in messages, in addition to the values of the server's env and headers. */
   secrets?: readonly string[];
 }
+
+/** MCP Apps (SEP-1865): the extension, and the kind of views. */
+const APPS_EXTENSION = "io.modelcontextprotocol/ui";
+const VIEW = "text/html;profile=mcp-app";
 
 const DEFAULT_CONNECT_TIMEOUT_MS = 30_000;
 /** The maximum delay of a timer. `StartTime` limits the time of a server on stdio. */
@@ -115,7 +121,7 @@ export async function connectMcpServer(
 async function handshake(
   { session }: Link,
   route: Route,
-  { clientVersion: version, roots = [] }: ConnectOptions,
+  { clientVersion: version, roots = [], apps = false }: ConnectOptions,
   timeoutMs: number,
   signal: AbortSignal,
 ): Promise<Client> {
@@ -128,7 +134,7 @@ async function handshake(
       // The declared capabilities do not depend on whether a person can be asked, because some servers then list other tools.
       capabilities: {
         elicitation: { form: {}, url: {} },
-        extensions: { [TASKS_EXTENSION]: {} },
+        extensions: { [TASKS_EXTENSION]: {}, ...(apps ? { [APPS_EXTENSION]: { mimeTypes: [VIEW] } } : {}) },
         ...(roots.length === 0 ? {} : { roots: {} }),
       },
       inputRequired: { autoFulfill: false },

@@ -1,6 +1,7 @@
 import type { Client } from "@modelcontextprotocol/client";
 import { isObject } from "../../base/json.ts";
 import type {
+  ServerNotice,
   ToolProblem,
   UpstreamCall,
   UpstreamConnection,
@@ -52,6 +53,9 @@ export class McpConnection implements UpstreamConnection {
   readonly #calls: CallSender;
   /** The capabilities with non-empty lists, as of the last listing. */
   #offered: ReadonlySet<MethodCapability> = new Set();
+  #notice: (notice: ServerNotice) => void = () => {};
+  /** The resources that were subscribed to. */
+  readonly #subscribed = new Set<string>();
   #reason: UpstreamError | undefined;
   #closing: Promise<void> | undefined;
 
@@ -77,11 +81,17 @@ export class McpConnection implements UpstreamConnection {
     };
     this.#protocolVersion = client.getNegotiatedProtocolVersion() ?? "";
     link.session.onListsChanged = (lists) => {
+      const offered = METHOD_CAPABILITIES.filter((each) => lists.has(each));
+      if (offered.length > 0) this.#notice({ kind: "listed", lists: offered });
       // A listing does not include resources and prompts, but depends on whether there are any.
       const found = METHOD_CAPABILITIES.some((each) => lists.has(each) && this.#couldOffer(each));
       if (!lists.has("tools") && !found) return;
       for (const listener of this.#toolsChanged) listener();
     };
+    link.session.onResourceUpdated = (uri) => {
+      if (this.#subscribed.has(uri)) this.#notice({ kind: "updated", uri });
+    };
+    link.session.onMessage = (params) => this.#notice({ kind: "message", params });
     this.#calls = new CallSender(link.session, faults, roots, (error, timeoutMs, signal, spentMs) =>
       this.#fault(error, timeoutMs, signal, spentMs),
     );
@@ -188,7 +198,9 @@ export class McpConnection implements UpstreamConnection {
 
   async #callMethod(method: ServerMethod, call: UpstreamCall): Promise<unknown> {
     try {
-      return await callMethod(method, call, (...request) => this.#calls.call(...request));
+      const result = await callMethod(method, call, (...request) => this.#calls.call(...request));
+      this.#noteSubscription(call.arguments);
+      return result;
     } catch (error) {
       if (error instanceof UpstreamError) throw error;
       throw this.#fault(error, call.timeoutMs, call.signal, call.spentMs);
@@ -207,6 +219,20 @@ export class McpConnection implements UpstreamConnection {
     if (Object.keys(announced).length === 0) return;
     // If this fails, changes are noticed when the server is next listed.
     this.#client.listen(announced).catch(() => {});
+  }
+
+  #noteSubscription(args: unknown): void {
+    if (!isObject(args) || typeof args.uri !== "string") return;
+    if (args.subscribe === true) this.#subscribed.add(args.uri);
+    else if (args.subscribe === false) this.#subscribed.delete(args.uri);
+  }
+
+  onNotice(listener: (notice: ServerNotice) => void): void {
+    this.#notice = listener;
+  }
+
+  isFollowed(): boolean {
+    return this.#subscribed.size > 0;
   }
 
   onLost(listener: (reason: UpstreamError) => void): void {

@@ -67,6 +67,10 @@ export interface GateListener {
   onProgress(token: RequestId, params: unknown): void;
   /** A person has finished at a URL (MCP 2025-11-25, "Completion Notifications for URL Mode Elicitation"). */
   onElicitationComplete(id: string): void;
+  /** A resource has changed. */
+  onResourceUpdated?(uri: string): void;
+  /** @param params of a log message. */
+  onMessage?(params: Record<string, unknown>): void;
 }
 
 /** The maximum number of messages in one batch (batches exist only in MCP 2025-03-26). */
@@ -198,6 +202,14 @@ export class MessageGate {
       case "notifications/elicitation/complete":
         this.#tell(text);
         return UNASKED;
+      case "notifications/resources/updated":
+      case "notifications/message": {
+        const params = text.length > MAX_NOTICE_CHARS ? undefined : paramsIn(text);
+        if (!isObject(params)) return UNASKED;
+        if (method === "notifications/message") this.listener.onMessage?.(params);
+        else if (typeof params.uri === "string") this.listener.onResourceUpdated?.(params.uri);
+        return UNASKED;
+      }
       case "notifications/cancelled":
         this.#tell(text);
     }

@@ -154,7 +154,9 @@ export type SendRequest = (
 
 /**
  * Calls a server's method as if it were a tool: resolves with a result whose structured content is the method's answer. Lists are
- * followed to their last page, within the time limit of one call.
+ * followed to their last page, within the time limit of one call. With `complete` among the arguments, what the method would get is not
+ * got, and an argument of it is completed (MCP 2025-11-25, "Completion"). With `subscribe`, a resource is not read, and a
+ * subscription to it begins or ends ("Subscriptions").
  *
  * @throws UpstreamError, and ToolListingError for an answer that is not valid for the method.
  */
@@ -168,7 +170,27 @@ export async function callMethod(
     send(name, params, { ...call, spentMs: (call.spentMs ?? 0) + performance.now() - began });
   const list = (listed: Listed): Promise<unknown[]> =>
     listAllPages((cursor) => sendInTime(listed.method, cursor === undefined ? {} : { cursor }), listed);
-  const params = isObject(call.arguments) ? call.arguments : {};
+  const given = isObject(call.arguments) ? call.arguments : {};
+  const { complete, subscribe, ...params } = given;
+  if (typeof subscribe === "boolean" && method === "resources/read") {
+    await sendInTime(subscribe ? "resources/subscribe" : "resources/unsubscribe", params);
+    return structured({ contents: [] });
+  }
+  if (isObject(complete) && (method === "prompts/get" || method === "resources/read")) {
+    const ref =
+      method === "prompts/get"
+        ? { type: "ref/prompt", name: params.name }
+        : { type: "ref/resource", uri: params.uri };
+    const { completion } = await sendInTime("completion/complete", { ...complete, ref }).catch(
+      (error: unknown) => {
+        // A server may have prompts and templates without completing their arguments.
+        if (error instanceof UpstreamError && isUnknownMethod(error.cause))
+          return { completion: { values: [] } };
+        throw error;
+      },
+    );
+    return structured({ completion, ...(method === "prompts/get" ? { messages: [] } : { contents: [] }) });
+  }
   switch (method) {
     case "resources/list": {
       const resources = await list({ method, member: "resources", noun: "resources" });

@@ -125,6 +125,8 @@ export class ServerSession implements MessageTransport {
   onRequest: (request: ServerRequest) => Promise<RequestOutcome> | undefined = () => undefined;
   onProgress: (token: RequestId, params: unknown) => void = () => {};
   onElicitationComplete: (id: string) => void = () => {};
+  onResourceUpdated: (uri: string) => void = () => {};
+  onMessage: (params: Params) => void = () => {};
   /** The `_meta` of every request in the negotiated protocol version; `undefined` before MCP 2026-07-28. */
   requestMeta: Params | undefined;
 
@@ -152,6 +154,8 @@ export class ServerSession implements MessageTransport {
       onRequestCancelled: (id) => this.#open.get(id)?.abort(),
       onProgress: (token, params) => this.#guard(() => this.onProgress(token, params)),
       onElicitationComplete: (id) => this.#guard(() => this.onElicitationComplete(id)),
+      onResourceUpdated: (uri) => this.#guard(() => this.onResourceUpdated(uri)),
+      onMessage: (params) => this.#guard(() => this.onMessage(params)),
     };
     inner.onmessage = (message) => this.#receive(message);
     inner.onerror = (error) => this.onerror?.(error);

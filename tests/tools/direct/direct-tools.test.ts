@@ -147,6 +147,47 @@ describe("the tools that are listed directly", () => {
     });
   });
 
+  it("have icons and `_meta`, and what ptc has learned of results, where clients are given all that servers offer", () => {
+    const _meta = { ui: { resourceUri: "ui://chart" }, tags: ["a"] };
+    const icons = [{ src: "https://desk.example/i.png" }];
+    const schema = { type: "object", properties: { a: { type: "string" } } };
+    const view = catalogOf(
+      tool("a", { _meta, icons, learned: { calls: 2, schema } }),
+      tool("b", { learned: { calls: 1, schema: { type: "array", items: schema } } }),
+      tool("c", { learned: { calls: 1, schema: { type: "string" } } }),
+      tool("d", { _meta: { ui: { visibility: ["app"] } }, outputSchema: schema }),
+    );
+    const chosen = (discovery: "auto" | "direct", text = "") =>
+      chooseDirectTools(view, { ...parse(text), discovery }).tools;
+    const off = "servers: [{ name: desk, command: x, apps: off }]";
+    const [a, b, c, d] = chosen("direct", "servers: [{ name: desk, command: x }]");
+    const description =
+      "Learned by ptc from 2 results. The tool's server promises nothing, and a result may differ.";
+    expect(a?.definition).toMatchObject({
+      icons,
+      _meta: { ui: { resourceUri: "ui://desk/chart" }, tags: ["a"], "ptc/learned": { calls: 2 } },
+      outputSchema: { type: "object", description, anyOf: [schema, {}] },
+    });
+    expect(b?.definition.outputSchema?.anyOf).toEqual([
+      { type: "object", properties: { result: { type: "array", items: schema } } },
+      {},
+    ]);
+    expect(c?.definition.outputSchema).toBeUndefined();
+    expect(d).toMatchObject({ definition: { outputSchema: schema } });
+    expect([a, b, c, d].map((each) => each?.isLearned)).toEqual([true, true, undefined, undefined]);
+    // Without apps, no tool is left that only an app could call.
+    expect(chosen("direct", off).map(({ tool: { name } }) => name)).toEqual(["a", "b", "c"]);
+    expect(chosen("direct", off)[0]?.definition._meta).toEqual({ tags: ["a"], "ptc/learned": { calls: 2 } });
+    // A client that cannot read resources gets no address of one, and no type that nothing else is made for.
+    expect(chosen("auto").map(({ definition }) => definition._meta)).toEqual([
+      { tags: ["a"] },
+      undefined,
+      undefined,
+      undefined,
+    ]);
+    expect(chosen("auto")[0]?.definition.outputSchema).toBeUndefined();
+  });
+
   it("say what they cost, within a tenth of what a tokenizer counts", () => {
     const { servers } = JSON.parse(readFileSync("generated/catalog.json", "utf8"));
     for (const { name, tools } of servers) {

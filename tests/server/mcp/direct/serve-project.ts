@@ -6,6 +6,7 @@ import { everyLabel } from "../../../../configuration/policy/configured-flow.ts"
 import { Project } from "../../../../project/open-project.ts";
 import { openServing } from "../../../../project/serving.ts";
 import { McpService } from "../../../../server/mcp/service.ts";
+import { clientViews } from "../../../../tools/client-names.ts";
 import { checkValue } from "../../../../tools/exposed-programs.ts";
 import { projectInProcess } from "../../../cli/in-process.ts";
 import { fixtureServer } from "../../../cli/ptc-process.ts";
@@ -65,6 +66,7 @@ export async function serveProject(
       runner: host,
       limits: () => host.configuration.execution,
       labels: () => everyLabel(host.configuration),
+      views: () => clientViews(host.configuration),
     });
     const served = connectTo(service);
     onTestFinished(async () => {
