@@ -27,7 +27,7 @@ import { roundedProblem, withExactNumbersInTurns } from "./exact-numbers.ts";
 import type { CallFlow, RunFlow } from "./flow/run-flow.ts";
 import { isStructured, normalizeResult } from "./normalize-result.ts";
 import type { Authorizer, Decision, DecisionGround } from "./policy/authorizer.ts";
-import type { DataFlow } from "./policy/data-flow.ts";
+import { changesSomething, type DataFlow } from "./policy/data-flow.ts";
 import { type RunHistory, RunState } from "./policy/run-history.ts";
 import { cutText, describeProblem, type SchemaViolation } from "./schemas/schema-problem.ts";
 import type { SchemaValidator } from "./schemas/schema-validator.ts";
@@ -129,7 +129,24 @@ export interface DispatcherOptions {
   redact?: (message: string) => string;
   /** What becomes of an answer that contradicts its tool's outputSchema: data with a warning, or an error with the data. */
   schemaMismatch?: SchemaMismatch | undefined;
+  /** Answers calls in the place of their servers. If absent, all calls are made. */
+  rehearsal?: Rehearsal | undefined;
 }
+
+/** A call that has passed all checks of a rehearsal but for its approval. */
+export interface RehearsedCall {
+  /** The number of the call within its run, from 1. */
+  readonly seq: number;
+  readonly tool: Tool;
+  readonly arguments: unknown;
+  /** Whether a person would have to approve it, what asks for that, and why. */
+  readonly asks: boolean;
+  readonly rule?: string | undefined;
+  readonly reason?: string | undefined;
+}
+
+/** Answers a call of a rehearsal without its server. Resolves with `undefined` for a call that is made. */
+export type Rehearsal = (call: RehearsedCall, signal: AbortSignal) => Promise<CallAnswer | undefined>;
 
 type SchemaMismatch = "warn" | "error";
 
@@ -288,6 +305,8 @@ export class Dispatcher implements CallDispatcher {
     let permission: Decided = { decision: "allowed" };
     const budget = new CallBudget();
     let sent = false;
+    let planned: number | undefined;
+    let given: unknown;
     try {
       let found = await connecting.during(this.#connect(tool, budget, run.signal));
       if (found.drift !== undefined) return refuse(call.tool, "drifted", found.drift);
@@ -299,18 +318,24 @@ export class Dispatcher implements CallDispatcher {
         const message = `'${call.tool}' was not called: ${describeProblem("arguments", problem)}`;
         return refuse(call.tool, "invalid", message);
       }
+      const instead = await this.#rehearse(call, tool, decision, seq, run);
+      if (instead !== undefined) {
+        this.#noteRead(tool, call, seq, flow, answersOf(instead, call.raw));
+        return { ...instead, ...permission };
+      }
       if (decision.kind === "ask") {
-        const { reason } = decision;
-        const approving = run.approvals.approve(tool, call.arguments, run.signal, { reason, flow });
+        const { rule, reason } = decision;
+        const approving = run.approvals.approve(tool, call.arguments, run.signal, { rule, reason, flow });
         const approval = await wait.during(approving);
         permission = { decision: approval.decision, approver: approval.by };
+        planned = approval.planned;
         if (approval.decision === "denied")
           return { ...refuseApproval(call.tool, approval, reason), approver: approval.by };
         // A person may have taken minutes to answer, and the approval is only for the tool as it was when asked.
         found = await connecting.during(this.#connect(tool, budget, run.signal));
         if (found.drift !== undefined)
           return { ...refuse(call.tool, "drifted", found.drift), approver: approval.by };
-      }
+      } else if (changesSomething(tool)) planned = await run.approvals.unasked(tool, call.arguments);
       const out = { seq, server: tool.server, tool: call.tool, arguments: call.arguments, ...permission };
       const unnoted = await announceCall(tool, out, run.events);
       if (unnoted !== undefined) return { ...permission, ...refuse(call.tool, "unaudited", unnoted) };
@@ -337,6 +362,7 @@ export class Dispatcher implements CallDispatcher {
       }
       const answer = await this.#answer(tool, raw, call.raw === true || run.seesAll === true);
       this.#noteRead(tool, call, seq, flow, answersOf(answer, call.raw));
+      if (answer.ok) given = answer.data;
       return { ...answer, ...permission };
     } catch (error) {
       // The text of a server's error is also data from that server.
@@ -355,7 +381,22 @@ export class Dispatcher implements CallDispatcher {
         error: callError(call.tool, describeUpstream(call.tool, error, sent), error.retryable),
         bytes: 0,
       };
+    } finally {
+      run.approvals.ended(planned, given);
     }
+  }
+
+  /** What a rehearsal answers in the place of the server. */
+  #rehearse(
+    { arguments: args }: RequestedCall,
+    tool: Tool,
+    decision: Decision,
+    seq: number,
+    { signal }: CallingRun,
+  ): Promise<CallAnswer | undefined> | undefined {
+    const asks = decision.kind === "ask";
+    const ground = asks ? { rule: decision.rule, reason: decision.reason } : {};
+    return this.#options.rehearsal?.({ ...{ seq, tool, arguments: args, asks }, ...ground }, signal);
   }
 
   /** Passes a server's question during a call to the person for whom the program runs. */

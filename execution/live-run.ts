@@ -22,6 +22,7 @@ import type { RunLimits } from "./output/runner-output.ts";
 import { keeperFor, openPending } from "./pending/open-pending.ts";
 import type { AskingProgram } from "./pending/pending-approvals.ts";
 import { shareQuestions, type TellOfQuestion } from "./pending/shared-questions.ts";
+import type { OpenRehearsal } from "./planning.ts";
 import { redactRun } from "./redact-run.ts";
 import type { RunScope } from "./run.ts";
 import type { Callable, RunHost } from "./run-host.ts";
@@ -74,22 +75,33 @@ export async function openScope(request: RunRequest, host: RunHost, facts: RunFa
   const tell =
     host.notifier && tellOfQuestions(host.notifier, { context, program: shown }, redaction.redactor);
   const model = configuration.servers.find((server) => server.transport === "model");
-  const made = earlier?.calls.filter(({ tool }) => tool === EXTRACT_NAME).length ?? 0;
+  const made = earlier ? extractsIn(earlier.calls) : 0;
+  const dispatching = {
+    ...{ context, ...callable, authorizer: host.authorizer, validator: host.validator },
+    redact: (message: string) => redactor.redactText(message).value,
+    schemaMismatch: configuration.execution.schemaMismatch,
+  };
+  // A rehearsal knows what a run knows that is resumed from the same moment.
+  const rehearsals: OpenRehearsal = ({ calls }, rehearsal) => {
+    const read = stateOf(calls, tools, configuration);
+    const own = { ...request, conversation: undefined };
+    const followed =
+      flow && openFlow(own, { ...facts, earlier: { calls, shown: flow.run.shown } }, read, configuration);
+    return {
+      dispatcher: new Dispatcher({ ...dispatching, state: read, flow: followed, rehearsal }),
+      surroundings: {
+        allowance: request.allowance,
+        extracts: model && { maxCalls: model.maxCalls, made: extractsIn(calls) },
+      },
+    };
+  };
   return {
     runId,
     principal: context.principal,
     traceId: traced?.traceId ?? (trace && traceIdOf(trace)),
     approver,
-    dispatcher: new Dispatcher({
-      context,
-      ...callable,
-      authorizer: host.authorizer,
-      state,
-      flow,
-      validator: host.validator,
-      redact: (message) => redactor.redactText(message).value,
-      schemaMismatch: configuration.execution.schemaMismatch,
-    }),
+    dispatcher: new Dispatcher({ ...dispatching, state, flow }),
+    rehearsals: configuration.approvals.mode === "plan" ? rehearsals : undefined,
     surroundings: {
       report,
       traced,
@@ -122,6 +134,11 @@ export async function openScope(request: RunRequest, host: RunHost, facts: RunFa
   };
 }
 
+/** How many calls to the model there are. */
+function extractsIn(calls: readonly KeptCall[]): number {
+  return calls.filter(({ tool }) => tool === EXTRACT_NAME).length;
+}
+
 /** Tells people of questions of one run, without secrets and without personal data that is redacted elsewhere. */
 function tellOfQuestions(
   notifier: Notifier,
@@ -140,7 +157,13 @@ function tellOfQuestions(
 /** Follows the values of a run. A resumed run starts with the answers that it got before it was suspended. */
 function openFlow(
   { conversation, said = [] }: RunRequest,
-  { runId, program, tools, earlier, conversation: ofSession }: RunFacts,
+  {
+    runId,
+    program,
+    tools,
+    earlier,
+    conversation: ofSession,
+  }: Omit<RunFacts, "earlier"> & { readonly earlier?: Pick<SuspendedRun, "calls" | "shown"> | undefined },
   state: RunState,
   configuration: Configuration,
 ) {

@@ -22,6 +22,8 @@ import { limitsOf, openScope } from "./live-run.ts";
 import { fail, type Outcome } from "./outcome.ts";
 import type { ExecutedProgram, ExecutedRun } from "./output/executed-run.ts";
 import { maxResultBytes, RunnerOutput } from "./output/runner-output.ts";
+import { rehearse } from "./plan/rehearsal.ts";
+import { unrehearsed } from "./planning.ts";
 import { RecordedModules } from "./recorded-modules.ts";
 import {
   type Carried,
@@ -238,6 +240,7 @@ class ProgramBody implements RunBody<OwnOfProgram> {
       this.#image = acquired.sandbox.image;
       const { environment, timeLimit } = this;
       const experiments = this.#experiments(prepared, run.signal);
+      this.#rehearseWith(prepared, run);
       const inside = {
         scope: this.#scope,
         run,
@@ -269,6 +272,26 @@ class ProgramBody implements RunBody<OwnOfProgram> {
     const experiments = new Experiments(parts, Date.now());
     flow.experimentWith(experiments.try);
     return experiments;
+  }
+
+  /** Makes plans by rehearsals. A session's programs cannot run again one by one. */
+  #rehearseWith(prepared: Extract<Prepared, { ok: true }>, run: OpenRun): void {
+    const { rehearsals: open, session, program, resumed } = this.#scope;
+    if (open === undefined) return;
+    if (session !== undefined) {
+      run.planning?.rehearseWith(async (_, asked) =>
+        unrehearsed(asked, "the program runs in a session, and is not rehearsed"),
+      );
+      return;
+    }
+    const { environment } = this;
+    const startedAt = resumed?.run.startedAt ?? Date.now();
+    const parts = {
+      ...{ scope: this.#scope, program, prepared, environment, startedAt, open, signal: run.signal },
+      ...{ sandboxes: sandboxesFor(program, this.#scope), use: useOf(this.#scope) },
+      observer: { onCall: run.recording?.onRehearsed },
+    };
+    run.planning?.rehearseWith((moment, asked) => rehearse(parts, moment, asked));
   }
 
   async answer(sealed: SealedOutcome): Promise<OwnOfProgram> {

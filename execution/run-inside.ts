@@ -47,9 +47,9 @@ export interface InsideRun {
 export async function runInside(sandbox: Sandbox, inside: InsideRun): Promise<Outcome> {
   const { scope, run, prepared, output } = inside;
   const { program, limits, session, clock } = scope;
-  const { approvals, suspension, recording } = run;
+  const { approvals, suspension, planning, recording } = run;
   const log = new CallLog(run.observers, clock);
-  const kept = suspension && new KeptCalls(() => log.elapsedMs);
+  const kept = (suspension ?? planning) && new KeptCalls(() => log.elapsedMs);
   const dispatcher = interceptCalls(
     scope.dispatcher,
     callInterceptors(scope.surroundings, {
@@ -59,8 +59,11 @@ export async function runInside(sandbox: Sandbox, inside: InsideRun): Promise<Ou
   const connection = new SandboxConnection(sandbox.channel, limits, (call, signal, bytes) =>
     dispatcher.dispatch(call, { approvals, signal, bytes, events: recording }),
   );
-  if (kept !== undefined)
-    suspension?.begin(stoppableProgram(connection, approvals, kept, () => log.elapsedMs));
+  if (kept !== undefined) {
+    const running = stoppableProgram(connection, approvals, kept, () => log.elapsedMs);
+    suspension?.begin(running);
+    planning?.begin(running);
+  }
   const greeted = await greeting(connection, sandbox, prepared.runner, run.signal);
   if (greeted !== undefined) return greeted;
   const sentAt = clock.monotonicMs();

@@ -4,7 +4,7 @@ import type { Clock } from "../base/clock.ts";
 import { withinOwnBoundary } from "../base/faults.ts";
 import { jsonLine } from "../base/json.ts";
 import { type Approver, RunApprovals } from "../broker/approvals/approvals.ts";
-import { interceptQuestions } from "../broker/approvals/question-interceptors.ts";
+import { interceptQuestions, redactQuestion } from "../broker/approvals/question-interceptors.ts";
 import type { CallDispatcher } from "../broker/dispatcher.ts";
 import type { RunFlow } from "../broker/flow/run-flow.ts";
 import type { TypecheckMode } from "../languages/language.ts";
@@ -18,6 +18,7 @@ import type { Outcome } from "./outcome.ts";
 import { redactEmitted, textOfBlock } from "./output/emitted-blocks.ts";
 import type { ExecutedRun } from "./output/executed-run.ts";
 import { maxResultBytes, type RunLimits } from "./output/runner-output.ts";
+import { type OpenRehearsal, Planning } from "./planning.ts";
 import type { RunRecorder, RunRecording, RunReport } from "./record/run-recorder.ts";
 import { redactObserver } from "./redact-run.ts";
 import { type SealedVerdict, sealVerdict } from "./seal.ts";
@@ -50,6 +51,8 @@ export interface RunScope extends Readonly<CallObserver> {
   readonly recorder?: RunRecorder | undefined;
   /** Keeps the run when it is suspended because of a question. Without a keeper, the run is never suspended. */
   readonly keeper?: RunKeeper | undefined;
+  /** Opens rehearsals, where a person is shown a plan. Without it, each call is asked about by itself. */
+  readonly rehearsals?: OpenRehearsal | undefined;
   /** Continues this run, with its id, program and limits. */
   readonly resumed?: ResumedRun | undefined;
   readonly limits: RunLimits;
@@ -64,6 +67,8 @@ export interface OpenRun {
   readonly approvals: RunApprovals;
   readonly recording: RunRecording | undefined;
   readonly suspension: Suspension | undefined;
+  /** Makes plans of what the program will change; `undefined` where each call is asked about by itself. */
+  readonly planning?: Planning | undefined;
   /** The observers of calls. They receive each call in this order. */
   readonly observers: readonly CallObserver[];
   /** Aborted when the run is cancelled, and by a fault of the host. */
@@ -207,8 +212,9 @@ function open(scope: RunScope, body: RunBody<unknown>, facts: RunFacts, faulted:
         approvals: approvals.soFar,
         shown: scope.flow?.shown,
       };
-      return keeper.keep(kept, { ...question, arguments: shown(question.arguments) }, ticket);
+      return keeper.keep(kept, redactQuestion(question, shown), ticket);
     });
+  const planning = scope.rehearsals && new Planning();
   const approver = interceptQuestions(
     scope.approver,
     questionInterceptors(scope.surroundings, { timeLimit: body.timeLimit, redact: shown }),
@@ -217,11 +223,12 @@ function open(scope: RunScope, body: RunBody<unknown>, facts: RunFacts, faulted:
     earlier: earlier?.approvals,
     answered: resumed?.answered,
     suspend: suspension && ((question, ticket) => suspension.request(question, ticket)),
+    plan: planning && ((question, giveUp) => planning.plan(question, giveUp)),
   });
   const { report } = scope.surroundings ?? {};
   const observers = [recording, report, redactObserver(scope, redactor)].filter((each) => each !== undefined);
   const signal = AbortSignal.any([scope.signal, faulted]);
-  return { approvals, recording, suspension, observers, signal, faulted, elapsedMs };
+  return { approvals, recording, suspension, planning, observers, signal, faulted, elapsedMs };
 }
 
 /** Removes secrets from the outcome of a run, and cuts it to size. */

@@ -153,13 +153,42 @@ export interface ApprovalQuestion {
   readonly origins?: readonly string[] | undefined;
   /** Whether this tool was asked about in this run before. */
   readonly isAgain: boolean;
+  /** What the program will change from this call on, with `approvals.mode: plan`. */
+  readonly plan?: Plan | undefined;
+  /** Why a plan that was approved does not cover the call. */
+  readonly differs?: string | undefined;
+}
+
+/** What a program will change: its calls in order. */
+export interface Plan {
+  /** Identifies the plan. */
+  readonly digest: string;
+  readonly calls: readonly PlannedCall[];
+  /** Why more calls may follow; absent where the program makes these and no other. Whatever else it calls is asked about. */
+  readonly more?: string | undefined;
+}
+
+/** A call that a program will make and that may change something. */
+export interface PlannedCall {
+  /** From 1. */
+  readonly number: number;
+  /** `mcp__<server>__<tool>`. */
+  readonly tool: string;
+  /** A text in angle brackets stands for a value that is not known yet. */
+  readonly arguments: unknown;
+  /** Whether an answer to the question can approve it: it needs an approval, and its values are known or come from earlier calls. */
+  readonly isApprovable: boolean;
+  /** What else is known of it, in lines: where values come from that are not known yet, and whether it needs an approval. */
+  readonly notes: readonly string[];
 }
 
 /** The answer to a question. */
 export interface ApprovalAnswer {
   readonly allow: boolean;
-  /** `run` allows further calls of the tool in this run too; `call`, the default, this one. */
-  readonly for?: "call" | "run";
+  /** `run` allows further calls of the tool in this run too; `plan` the calls of the plan, or this one if the question has none; `call`, the default, this one. */
+  readonly for?: "call" | "run" | "plan";
+  /** With `for: "plan"`: the numbers of the calls that are allowed; all by default. The others are denied. */
+  readonly calls?: readonly number[];
   /** With `for: "run"`: how many calls at most, this one among them. */
   readonly atMost?: number;
   /** Who answered, for the audit log. */

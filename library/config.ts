@@ -549,6 +549,10 @@ export interface PtcConfig {
      */
     allow?: string[] | null;
     /**
+     * `plan`: when a program reaches a call that needs approval, it is rehearsed, and a person is asked once about everything that it will change; `call`: about each call by itself
+     */
+    mode?: "call" | "plan";
+    /**
      * with `terminal`, an approval counts only when it is typed at a terminal: not by `--approve`, a client's form or `ptc approvals approve` in a script; with `passkey`, only when a person gives it with their passkey in the console
      */
     require?: "any" | "terminal" | "passkey";

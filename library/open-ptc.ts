@@ -6,7 +6,9 @@ import { withTextNumbers } from "../base/json.ts";
 import { findPrototypeMember } from "../base/prototype-member.ts";
 import { RecentlyUsed } from "../base/recently-used.ts";
 import { oneLine } from "../base/visible-text.ts";
+import { describePlanned } from "../broker/approvals/approval-text.ts";
 import { LATER } from "../broker/approvals/approvals.ts";
+import { isApprovable } from "../broker/approvals/plan.ts";
 import type { Viewer } from "../broker/policy/authorizer.ts";
 import { CatalogError } from "../catalog/catalog-error.ts";
 import { ConfigurationError } from "../configuration/configuration-error.ts";
@@ -40,6 +42,7 @@ import {
   type Elicitation,
   type OnElicit,
   type PendingApproval,
+  type Plan,
   type Ptc,
   PtcError,
   type PtcErrorCode,
@@ -346,7 +349,11 @@ export class OpenPtc implements Ptc {
   ): Promise<void> {
     const { principal } = this.#contextOf(options);
     const isFirst = await plainly(async () =>
-      (await this.#open.host.pendingApprovals()).answer(principal, pending, readAnswer(answer)),
+      (await this.#open.host.pendingApprovals()).answer(
+        principal,
+        pending,
+        readAnswer(answer, pending.request.plan),
+      ),
     );
     if (!isFirst) throw new PtcError("answered", "this question was answered before, or has expired");
   }
@@ -475,7 +482,7 @@ async function decide(
 ) {
   if (approve === undefined) return LATER;
   try {
-    return readAnswer(await approve(questionOf(request), signal));
+    return readAnswer(await approve(questionOf(request), signal), request.plan);
   } catch (error) {
     const why = oneLine(messageOf(error), MAX_REASON_CHARS);
     if (!signal.aborted) warn(`approve failed, so ${oneLine(request.tool)} waits for an answer: ${why}`);
@@ -507,8 +514,27 @@ function questionOf({
   reason,
   origins,
   isAgain = false,
+  plan,
+  differs,
 }: Pending["request"]): ApprovalQuestion {
-  return { runId, tool, arguments: withTextNumbers(args), reason, origins, isAgain };
+  const about = { runId, tool, arguments: withTextNumbers(args), reason, origins, isAgain };
+  return {
+    ...about,
+    ...(plan === undefined ? {} : { plan: planFor(plan) }),
+    ...(differs === undefined ? {} : { differs }),
+  };
+}
+
+/** A plan as the program that ptc is a library of gets it. */
+function planFor({ digest, calls, more }: NonNullable<Pending["request"]["plan"]>): Plan {
+  return {
+    digest,
+    calls: calls.map((call, index) => ({
+      ...{ number: index + 1, tool: call.tool, arguments: withTextNumbers(call.arguments) },
+      ...{ isApprovable: isApprovable(call), notes: describePlanned(call) },
+    })),
+    ...(more === undefined ? {} : { more }),
+  };
 }
 
 /** The reference needs no escaping, because the lookup accepts only digits, letters, dashes and a colon. */

@@ -2,11 +2,14 @@
  * Checks what a program gives: plain JavaScript has no types that would. A misspelled option would otherwise be no option, such as
  * a principal who is not there, and a program would run on behalf of somebody else.
  */
+
 import { isBuiltin } from "node:module";
 import { isObject } from "../base/json.ts";
 import { visibleLine } from "../base/visible-text.ts";
+import { approvableCalls, planAnswer } from "../broker/approvals/approval-scope.ts";
 import type { ApprovalAnswer as GivenAnswer } from "../broker/approvals/approvals.ts";
 import { LATER } from "../broker/approvals/approvals.ts";
+import type { Plan } from "../broker/approvals/plan.ts";
 import type { Viewer } from "../broker/policy/authorizer.ts";
 import { similarNames } from "../catalog/search/similar-names.ts";
 import { localPrincipal } from "../system/local-actor.ts";
@@ -87,19 +90,30 @@ export function principalOf(principal: Principal = localPrincipal()): Viewer {
 
 const HOW = "a function of the program that ptc is a library of";
 
-/** An answer of `approve`, or to a ticket. @throws PtcError for what says neither yes nor no. */
-export function readAnswer(answer: ApprovalAnswer | "later"): GivenAnswer {
+/** An answer of `approve`, or to a ticket. @param plan that of the question. @throws PtcError for what says neither yes nor no. */
+export function readAnswer(answer: ApprovalAnswer | "later", plan: Plan | undefined): GivenAnswer {
   if (answer === "later") return LATER;
   if (!isObject(answer) || typeof answer.allow !== "boolean")
     throw invalid('an answer must be { allow: true }, { allow: false, reason }, or "later"');
-  const { allow, for: scope = "call", atMost, by = "approve", reason } = answer;
-  if (!allow)
-    return {
-      ...{ decision: "denied", by, how: HOW },
-      why: reason === undefined ? "was declined" : `was declined: ${reason}`,
-    };
+  const { allow, for: scope = "call", calls, atMost, by = "approve", reason } = answer;
+  const why = reason === undefined ? "was declined" : `was declined: ${reason}`;
+  if (scope === "plan" || calls !== undefined) {
+    if (scope !== "plan") throw invalid('`calls` of an answer goes with `for: "plan"`');
+    if (plan === undefined && calls !== undefined)
+      throw invalid("`calls` of an answer goes with a question that has a plan");
+    if (plan === undefined)
+      return allow ? { decision: "once", by, how: HOW } : { decision: "denied", by, how: HOW, why };
+    const approvable = approvableCalls(plan);
+    const chosen = allow ? (calls ?? approvable) : [];
+    if (!Array.isArray(chosen) || !chosen.every((each) => approvable.includes(each)))
+      throw invalid(
+        `the \`calls\` of an answer must be among those that can be approved: ${approvable.join(", ")}`,
+      );
+    return { ...planAnswer(plan, chosen), by, how: HOW, ...(allow ? {} : { why }) };
+  }
+  if (!allow) return { ...{ decision: "denied", by, how: HOW }, why };
   if (scope === "call") return { decision: "once", by, how: HOW };
-  if (scope !== "run") throw invalid('the `for` of an answer must be "call" or "run"');
+  if (scope !== "run") throw invalid('the `for` of an answer must be "call", "run" or "plan"');
   return { decision: "run", by, how: HOW, ...(atMost === undefined ? {} : { atMost }) };
 }
 

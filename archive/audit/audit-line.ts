@@ -67,6 +67,8 @@ export interface AuditedCall {
   /** Who or what answered the question, if one was asked. */
   approver?: string | undefined;
   redactions: number;
+  /** Whether it was made while its program was rehearsed for a plan, before the run itself came to it. */
+  rehearsed?: true | undefined;
 }
 
 /** What happened to the login of a principal at a server, or to a passkey of theirs for the console. */

@@ -348,6 +348,7 @@ function callMembers(call: AuditedCall, redact: Redact): AuditMembers {
     decision: call.decision,
     approver: call.approver && redact(call.approver),
     redactions: call.redactions,
+    ...(call.rehearsed === true ? { rehearsed: true } : {}),
   };
 }
 

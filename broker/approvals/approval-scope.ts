@@ -1,12 +1,13 @@
 import type { ApprovalAnswer } from "./approvals.ts";
 import { MAX_PATTERN_CHARS, MAX_PATTERN_MEMBERS } from "./argument-pattern.ts";
+import { isApprovable, type Plan } from "./plan.ts";
 
 /** The number of calls that an approval of several calls covers by default. */
 export const DEFAULT_AT_MOST = 20;
 export const MAX_AT_MOST = 1_000_000;
 
 /** The calls that an answer approves. */
-export type ApprovalScope = Pick<ApprovalAnswer, "decision" | "except" | "atMost">;
+export type ApprovalScope = Pick<ApprovalAnswer, "decision" | "except" | "atMost" | "calls">;
 
 /** A person's choice, as entered. */
 interface ChosenScope {
@@ -58,4 +59,39 @@ export function parseScope(
 function readCount(given: unknown): number {
   if (typeof given === "string") return /^\d+$/.test(given) ? Number(given) : Number.NaN;
   return typeof given === "number" ? given : Number.NaN;
+}
+
+/** The numbers of the calls that an answer can approve, from 1. */
+export function approvableCalls({ calls }: Plan): number[] {
+  return calls.flatMap((call, index) => (isApprovable(call) ? [index + 1] : []));
+}
+
+/** An answer to the question of a plan: the numbers of the approved calls. All others that could be approved are denied. */
+export function planAnswer(plan: Plan, chosen: readonly number[]): PlanAnswer {
+  const calls = approvableCalls(plan).filter((number) => chosen.includes(number));
+  return { decision: calls.includes(1) ? "once" : "denied", calls };
+}
+
+export interface PlanAnswer {
+  decision: "once" | "denied";
+  calls: readonly number[];
+}
+
+/**
+ * Reads which calls of a plan somebody chose: `all`, `none`, or numbers and ranges such as `1-4, 6`. `undefined` for any other text,
+ * and for a number that is not that of a call which an answer can approve.
+ */
+export function readChosen(text: string, plan: Plan): number[] | undefined {
+  const word = text.trim().toLowerCase();
+  const approvable = approvableCalls(plan);
+  if (word === "all") return approvable;
+  if (word === "none") return [];
+  const chosen = new Set<number>();
+  for (const piece of word.split(/[\s,]+/)) {
+    const [, from, to = from] = /^(\d{1,6})(?:-(\d{1,6}))?$/.exec(piece) ?? [];
+    const [first, last] = [Number(from), Number(to)];
+    if (from === undefined || !(first >= 1 && first <= last && last <= plan.calls.length)) return undefined;
+    for (let number = first; number <= last; number++) chosen.add(number);
+  }
+  return [...chosen].every((number) => approvable.includes(number)) ? [...chosen] : undefined;
 }

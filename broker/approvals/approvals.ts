@@ -11,6 +11,8 @@ import {
 import type { CallFlow } from "../flow/run-flow.ts";
 import { describeValues } from "../policy/data-flow.ts";
 import { type ArgumentPattern, matchesArguments } from "./argument-pattern.ts";
+import type { Plan } from "./plan.ts";
+import { type KeptPlan, PlanInForce } from "./plan-in-force.ts";
 
 /** A question for a person. The answer holds for this run, this definition of the tool, and these arguments. */
 export interface ApprovalRequest {
@@ -29,6 +31,10 @@ export interface ApprovalRequest {
   claims?: ToolClaims;
   /** The ticket under which `ptc approvals` knows the question, if it does. */
   ticket?: string;
+  /** What the program will change from this call on. The answer may be about all of it. */
+  plan?: Plan;
+  /** Why an approved plan does not cover the call, in one line. */
+  differs?: string;
 }
 
 /** What a server claims about its tool. */
@@ -48,6 +54,11 @@ export interface ApprovalAnswer {
   except?: ArgumentPattern["except"];
   /** With `run`: at most this many calls, including this one. */
   atMost?: number;
+  /**
+   * With `once` and `denied`, to a question with a plan: the numbers of the approved calls of the plan, from 1. All others that could
+   * be approved are denied. Without it, the answer is about this call alone.
+   */
+  calls?: readonly number[];
   /** With `later`: the ticket under which the client knows the question. */
   ticket?: string;
   /** Who or what answered, for the audit log. */
@@ -85,13 +96,27 @@ export const NOT_PROVEN: Readonly<Record<Proof["way"], string>> = {
 };
 
 /** Whether something was approved with the required proof. */
-export function isProven({ proof }: Pick<ApprovalAnswer, "proof">, required: RequiredProof): boolean {
+export function isProven(
+  { proof }: { proof?: { readonly way: string } | undefined },
+  required: RequiredProof,
+): boolean {
   return required === "any" || proof?.way === required;
+}
+
+/** Whether an answer approves any call: the one that was asked about, or another one of its plan. */
+export function approvesAny({
+  decision,
+  calls = [],
+}: {
+  decision: string;
+  calls?: readonly number[];
+}): boolean {
+  return decision === "once" || decision === "run" || calls.length > 0;
 }
 
 /** The effective answer where approvals have to be proven: an approval without proof is a denial, and says why. */
 export function countsProven(answer: ApprovalAnswer, required: RequiredProof): ApprovalAnswer {
-  const approves = answer.decision === "once" || answer.decision === "run";
+  const approves = approvesAny(answer);
   if (required === "any" || !approves || isProven(answer, required)) return answer;
   const { by, how } = answer;
   return { decision: "denied", by, ...(how === undefined ? {} : { how }), why: NOT_PROVEN[required] };
@@ -110,6 +135,8 @@ export interface Approver {
   elicit?(elicitation: ElicitationRequest, signal: AbortSignal): Promise<ElicitationAnswer>;
   /** Whether the person's client can show and open URLs. By default it cannot. */
   canVisit?(): boolean;
+  /** Whether it answers for a tool by itself, so that nobody is shown a plan. By default it asks somebody. */
+  asksNobody?(tool: string): boolean;
   /** The proof that comes with answers to what it asks: it asks at a terminal, or waits for a passkey. By default there is none. */
   provesBy?: Proof["way"] | undefined;
 }
@@ -125,6 +152,7 @@ export function complete(approver: Approver): CompleteApprover {
     answeredElsewhere: (request, answer) => approver.answeredElsewhere?.(request, answer),
     elicit: async (elicitation, signal) => approver.elicit?.(elicitation, signal) ?? NOT_ASKED,
     canVisit: () => approver.elicit !== undefined && approver.canVisit?.() === true,
+    asksNobody: (tool) => approver.asksNobody?.(tool) === true,
   };
 }
 
@@ -137,9 +165,12 @@ export interface Approval {
   isUnasked?: boolean | undefined;
   /** Why it was not approved, phrased to follow "needs an approval and". */
   why?: string | undefined;
+  /** The number of the call in the plan that somebody has answered, if it is in one. */
+  planned?: number | undefined;
 }
 
 interface Why {
+  rule?: string | undefined;
   reason?: string | undefined;
   flow?: CallFlow | undefined;
 }
@@ -150,6 +181,10 @@ const APPROVALS = { once: "approved-once", run: "approved-for-run", denied: "den
 export interface ApprovalsSoFar {
   state: ApprovalState;
   grants: readonly Grant[];
+  /** The plan that somebody has answered. */
+  plan?: KeptPlan | undefined;
+  /** The plan of the question that is open. */
+  asked?: Plan | undefined;
 }
 
 export interface RunApprovalsOptions {
@@ -162,17 +197,23 @@ export interface RunApprovalsOptions {
    * If absent, no run is suspended.
    */
   suspend?: ((request: ApprovalRequest, ticket: string | undefined) => Promise<ApprovalAnswer>) | undefined;
+  /** Finds out what the program will change from this call on. If absent, each call is asked about. `giveUp` aborts when a server asks something. */
+  plan?: ((request: ApprovalRequest, giveUp: AbortSignal) => Promise<Plan | undefined>) | undefined;
 }
 
 /** Identifies the question that an answer counts for. */
 export function questionDigest(request: ApprovalRequest): string {
-  const { runId, tool, definitionDigest, argumentsDigest } = request;
-  return digestOf([runId, tool, definitionDigest, argumentsDigest]);
+  const { runId, tool, definitionDigest, argumentsDigest, plan } = request;
+  const about = [runId, tool, definitionDigest, argumentsDigest];
+  return digestOf(plan === undefined ? about : [...about, plan.digest]);
 }
 
 /** The approved scope, for the audit log, without the values of arguments. */
-function describeScope({ decision, except, atMost }: ApprovalAnswer): string {
-  if (decision !== "run") return decision;
+function describeScope({ decision, except, atMost, calls }: ApprovalAnswer, plan?: Plan): string {
+  if (decision !== "run")
+    return calls === undefined || plan === undefined
+      ? decision
+      : `${calls.length} of ${plan.calls.length} calls of plan ${plan.digest}`;
   const where = except === undefined ? [] : [`like it but for ${Object.keys(except).join(", ")}`];
   const bound = atMost === undefined ? [] : [`at most ${atMost}`];
   return ["run", ...where, ...bound].join("; ");
@@ -188,9 +229,14 @@ export class RunApprovals {
   readonly #asked = new Set<string>();
   #answered: RunApprovalsOptions["answered"];
   #state: ApprovalState;
+  #plan: PlanInForce | undefined;
+  #asking: Plan | undefined;
   #turn: Promise<unknown> = Promise.resolve();
   #waiting = 0;
   #suspending = new AbortController();
+  #planning = new AbortController();
+  /** How many questions of servers wait or are open. */
+  #eliciting = 0;
 
   /** @param events receives each answer. */
   constructor(runId: string, approver: Approver, events: RunEvents = {}, options: RunApprovalsOptions = {}) {
@@ -200,6 +246,8 @@ export class RunApprovals {
     this.#options = options;
     this.#answered = options.answered;
     this.#grants = new Grants(options.earlier?.grants);
+    const { plan } = options.earlier ?? {};
+    this.#plan = plan && new PlanInForce(plan);
     this.#state = options.earlier?.state ?? "NOT_REQUIRED";
   }
 
@@ -209,7 +257,11 @@ export class RunApprovals {
   }
 
   get soFar(): ApprovalsSoFar {
-    return { state: this.#state, grants: this.#grants.list() };
+    return {
+      ...{ state: this.#state, grants: this.#grants.list() },
+      ...(this.#plan === undefined ? {} : { plan: this.#plan.kept }),
+      ...(this.#asking === undefined ? {} : { asked: this.#asking }),
+    };
   }
 
   /** How many calls wait for an approval. */
@@ -238,14 +290,36 @@ export class RunApprovals {
     }
   }
 
+  /**
+   * Holds a call that needs no approval against the plan that somebody has answered. Resolves with its number there; `undefined` if
+   * it is in none.
+   */
+  async unasked({ namespacedName, definitionDigest }: Tool, args: unknown): Promise<number | undefined> {
+    const call = { tool: namespacedName, definitionDigest, arguments: args, asks: false };
+    const matched = await this.#plan?.match(call);
+    return matched === undefined || matched.kind === "unplanned" ? undefined : matched.number;
+  }
+
+  /** A call of the plan has ended. @param answer what the program gets; `undefined` if the call failed. */
+  ended(planned: number | undefined, answer: unknown): void {
+    if (planned !== undefined) this.#plan?.end(planned, answer);
+  }
+
   /** Puts a question of a server to a person. Waits for earlier questions first, but not for a suspension. */
   async elicit(asked: ServerElicitation, signal: AbortSignal): Promise<ElicitationAnswer> {
     const suspending = this.#suspending.signal;
+    // A plan waits for calls under way, and the call of this question waits for the plan.
+    this.#planning.abort();
+    this.#eliciting++;
     const answer = this.#turn.then(async () => {
       if (signal.aborted || suspending.aborted) return NOT_ASKED;
       return this.#approver.elicit({ ...asked, runId: this.#runId }, signal);
     });
-    this.#turn = answer.catch(() => {});
+    this.#turn = answer
+      .catch(() => {})
+      .finally(() => {
+        if (--this.#eliciting === 0) this.#planning = new AbortController();
+      });
     if (suspending.aborted) return NOT_ASKED;
     const given = new Promise<ElicitationAnswer>((resolve) => {
       suspending.addEventListener("abort", () => resolve(NOT_ASKED), { once: true });
@@ -253,11 +327,28 @@ export class RunApprovals {
     return Promise.race([answer, given]);
   }
 
-  async #ask(tool: Tool, args: unknown, signal: AbortSignal, { reason, flow }: Why): Promise<Approval> {
+  async #ask(tool: Tool, args: unknown, signal: AbortSignal, { rule, reason, flow }: Why): Promise<Approval> {
     const key = `${tool.namespacedName} ${tool.definitionDigest}`;
     const grant = this.#grants.take(tool.namespacedName, tool.definitionDigest, args);
     if (grant !== undefined) return { decision: "approved-for-run", by: grant.by };
-    const request: ApprovalRequest = {
+    const { namespacedName, definitionDigest } = tool;
+    const plan = this.#plan;
+    const matched = await plan?.match({
+      ...{ tool: namespacedName, definitionDigest, arguments: args, asks: true, rule },
+    });
+    if (plan !== undefined && matched !== undefined) {
+      if (matched.kind === "approved")
+        return { decision: "approved-once", by: plan.by, planned: matched.number };
+      if (matched.kind === "denied") {
+        this.#state = "DENIED";
+        plan.end(matched.number, undefined);
+        return { decision: "denied", by: plan.by };
+      }
+      // What is not as it was approved ends the plan: the person is asked anew, about all that follows.
+      if (matched.kind === "unplanned") this.#plan = undefined;
+    }
+    const isByItself = matched?.kind === "by-itself";
+    const asked: ApprovalRequest = {
       runId: this.#runId,
       tool: tool.namespacedName,
       definitionDigest: tool.definitionDigest,
@@ -267,10 +358,32 @@ export class RunApprovals {
       ...(reason === undefined ? {} : { reason }),
       ...(flow === undefined ? {} : { origins: describeValues(flow) }),
       claims: { server: tool.server, description: tool.description, annotations: tool.annotations },
+      ...(matched?.kind === "unplanned" ? { differs: matched.differs } : {}),
     };
-    const answer = await this.#answerTo(request, tool.server, signal);
-    this.#asked.add(key);
-    return this.#note(request, tool.server, answer);
+    const request = isByItself ? asked : await this.#planned(asked);
+    this.#asking = request.plan;
+    try {
+      const answer = await this.#answerTo(request, tool.server, signal);
+      this.#asked.add(key);
+      const approval = this.#note(request, tool.server, answer);
+      if (!isByItself) return approval;
+      if (approval.decision === "denied") plan?.end(matched.number, undefined);
+      return { ...approval, planned: matched.number };
+    } finally {
+      this.#asking = undefined;
+    }
+  }
+
+  /** The question with what the program will change from this call on. */
+  async #planned(asked: ApprovalRequest): Promise<ApprovalRequest> {
+    const earlier = this.#options.earlier?.asked;
+    const answered = this.#answered?.digest;
+    const again = earlier === undefined ? asked : { ...asked, plan: earlier };
+    // The answer for which the run was suspended is to the question with the plan that was shown.
+    if (answered !== undefined && answered === questionDigest(again)) return again;
+    if (this.#options.plan === undefined || this.#approver.asksNobody(asked.tool)) return asked;
+    const plan = await this.#options.plan(asked, this.#planning.signal);
+    return plan === undefined ? asked : { ...asked, plan };
   }
 
   async #answerTo(request: ApprovalRequest, server: string, signal: AbortSignal): Promise<ApprovalAnswer> {
@@ -320,7 +433,7 @@ export class RunApprovals {
   }
 
   #note(request: ApprovalRequest, server: string, answer: ApprovalAnswer): Approval {
-    const { decision, by, how, isUnasked, why, except, atMost, proof } = answer;
+    const { decision, by, how, isUnasked, why, except, atMost, proof, calls } = answer;
     if (decision === "run") {
       const { tool, definitionDigest } = request;
       const pattern = except === undefined ? undefined : { like: request.arguments, except };
@@ -329,11 +442,27 @@ export class RunApprovals {
       this.#grants.add({ tool, definitionDigest, pattern, left, by, how, proof });
     }
     const isDenied = decision === "denied" || decision === "later";
-    if (isDenied) this.#tell(request, server, { decision: "denied", by, how });
-    else this.#tell(request, server, { decision: "approved", scope: describeScope(answer), by, how, proof });
+    const { plan } = request;
+    const isOfPlan = plan !== undefined && calls !== undefined && decision !== "run" && decision !== "later";
+    if (isOfPlan)
+      this.#plan = new PlanInForce({
+        ...{ plan, approved: calls, used: [1], ended: isDenied ? [[1, null]] : [], by, how, proof },
+      });
+    if (isDenied && (calls ?? []).length === 0) this.#tell(request, server, { decision: "denied", by, how });
+    else
+      this.#tell(request, server, {
+        decision: "approved",
+        scope: describeScope(answer, plan),
+        by,
+        how,
+        proof,
+      });
     if (isDenied) this.#state = "DENIED";
     else if (this.#state === "NOT_REQUIRED") this.#state = "APPROVED";
-    return { decision: decision === "later" ? "denied" : APPROVALS[decision], by, isUnasked, why };
+    return {
+      ...{ decision: decision === "later" ? "denied" : APPROVALS[decision], by, isUnasked, why },
+      ...(isOfPlan ? { planned: 1 } : {}),
+    };
   }
 }
 

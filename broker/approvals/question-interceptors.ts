@@ -1,4 +1,5 @@
 import {
+  type ApprovalRequest,
   type Approver,
   type CompleteApprover,
   complete,
@@ -7,6 +8,7 @@ import {
   NOT_PROVEN,
   type Proof,
 } from "./approvals.ts";
+import { withArguments } from "./plan.ts";
 
 /**
  * Wraps every question of one run to a person: whether a call may be made, and questions of servers. It receives the approver and
@@ -37,8 +39,20 @@ export function interceptQuestions(
  */
 export function redactQuestions(redact: (args: unknown) => unknown): QuestionInterceptor {
   return (next) => ({
-    ask: async (request, signal) => next.ask({ ...request, arguments: redact(request.arguments) }, signal),
+    ask: async (request, signal) => next.ask(redactQuestion(request, redact), signal),
   });
+}
+
+/** A question whose arguments, and those of its plan, hold nothing that a person must not see. */
+export function redactQuestion(
+  request: ApprovalRequest,
+  redact: (args: unknown) => unknown,
+): ApprovalRequest {
+  const { plan } = request;
+  return {
+    ...{ ...request, arguments: redact(request.arguments) },
+    ...(plan === undefined ? {} : { plan: withArguments(plan, redact) }),
+  };
 }
 
 /** Makes approvals count only with this proof. An approver whose answers cannot have it is not asked. */

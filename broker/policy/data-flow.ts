@@ -428,7 +428,7 @@ function acceptedControl(flow: DataFlow, tool: FlowTool & ClaimedTool): readonly
 }
 
 /** Whether a tool may change something: its server does not claim that it only reads. Calls of saved programs make calls of their own. */
-function changesSomething({ server, annotations, method }: FlowTool & ClaimedTool): boolean {
+export function changesSomething({ server, annotations, method }: FlowTool & ClaimedTool): boolean {
   if (method !== undefined || server === PROGRAMS_MODULE || server === EXTRACT_SERVER) return false;
   return !(
     annotations !== undefined &&

@@ -2,14 +2,25 @@ import { jsonLine } from "../../base/json.ts";
 import { formatDuration } from "../../base/quantities.ts";
 import { unmistakableLine } from "../../base/unmistakable-line.ts";
 import { visibleLine } from "../../base/visible-text.ts";
-import { type ApprovalScope, DEFAULT_AT_MOST, parseScope } from "../../broker/approvals/approval-scope.ts";
 import {
+  type ApprovalScope,
+  approvableCalls,
+  DEFAULT_AT_MOST,
+  parseScope,
+  planAnswer,
+  readChosen,
+} from "../../broker/approvals/approval-scope.ts";
+import {
+  isPlanQuestion,
   renderApprovalArguments,
   renderClaims,
   renderOrigins,
+  renderPlanNotes,
+  renderPlannedCall,
+  summarizePlan,
   WHOLE,
 } from "../../broker/approvals/approval-text.ts";
-import { NOT_PROVEN } from "../../broker/approvals/approvals.ts";
+import { approvesAny, NOT_PROVEN } from "../../broker/approvals/approvals.ts";
 import type { PendingApproval } from "../../execution/pending/pending-approvals.ts";
 import { findPending } from "../../project/approvals.ts";
 import { LOCAL_USER, localUserName } from "../../project/local-user.ts";
@@ -143,6 +154,10 @@ function describePending({
     reason: request.reason ?? null,
     /** The origins of its values, one line for each argument. */
     origins: request.origins ?? [],
+    /** What the program will change from this call on, if it was rehearsed. */
+    plan: request.plan ?? null,
+    /** Why the call is not covered by a plan that was approved. */
+    differs: request.differs ?? null,
     /** The server's own words about the tool. Nobody has checked them. */
     server_claims: request.claims ?? null,
   };
@@ -154,6 +169,7 @@ interface AnswerFlags extends CommonFlags {
   allCalls?: boolean;
   like?: string[];
   atMost?: string;
+  calls?: string;
 }
 
 /** `ptc approvals approve` */
@@ -163,6 +179,10 @@ const defineApprove = defineProjectCommand("approve", approve, (command) =>
       "approve the call that a run waits for; the run continues at once, or if it was suspended, when its client or `ptc run --ticket` asks for it",
     )
     .argument("<ticket>", "its ticket, or the beginning of it")
+    .option(
+      "--calls <numbers>",
+      "of a plan: which of its calls, such as 1-4,6, or all, which is the default; the others are denied",
+    )
     .option("--all-calls", "also all further calls of this tool in this run")
     .option(
       "--like <name=pattern>",
@@ -204,7 +224,9 @@ function deny(
   flags: AnswerFlags,
   surroundings: Surroundings,
 ): Promise<ExitCode> {
-  return answer(project, ticket, () => ({ decision: "denied" }), flags, surroundings);
+  const none = ({ request: { plan } }: PendingApproval): ApprovalScope =>
+    isPlanQuestion(plan) ? planAnswer(plan, []) : { decision: "denied" };
+  return answer(project, ticket, none, flags, surroundings);
 }
 
 async function answer(
@@ -219,7 +241,7 @@ async function answer(
   const approvals = await project.pendingApprovals();
   const pending = await findPending(approvals, beginning, undefined);
   const scope = scopeOf(pending);
-  const approves = scope.decision !== "denied";
+  const approves = approvesAny(scope);
   if (approves && require === "passkey") throw new UsageError(`approve: ${NOT_PROVEN.passkey}`);
   const isTyped = approves && require === "terminal";
   if (isTyped && !(await approveByTyping(pending, surroundings))) {
@@ -242,7 +264,7 @@ async function answer(
         ? `\`ptc run --ticket ${ticket}\` continues the run, or its client does`
         : "its client continues the run, with the ticket";
     const next = pending.isLive ? "its run goes on" : byWhom;
-    await tell(stderr, `${scope.decision === "denied" ? "denied" : "approved"}; ${next}`);
+    await tell(stderr, `${approves ? "approved" : "denied"}; ${next}`);
   }
   if (isFirst) return EXIT.done;
   await tell(stderr, `${ticket} was answered before, and the first answer counts`);
@@ -266,11 +288,26 @@ function chooseScope({
   allCalls,
   like = [],
   atMost,
+  calls: numbers,
 }: AnswerFlags): (pending: PendingApproval) => ApprovalScope {
+  const isOfTool = allCalls === true || like.length > 0;
+  if (isOfTool && numbers !== undefined)
+    throw new UsageError("--calls and --all-calls or --like do not go together");
   if (allCalls === true && like.length > 0) throw new UsageError("--all-calls and --like do not go together");
   if (allCalls !== true && like.length === 0) {
     if (atMost !== undefined) throw new UsageError("--at-most goes with --all-calls or --like");
-    return () => ({ decision: "once" });
+    return ({ request: { plan } }) => {
+      if (!isPlanQuestion(plan)) {
+        if (numbers !== undefined)
+          throw new UsageError("--calls: this question has no plan of several calls");
+        return { decision: "once" };
+      }
+      const chosen = readChosen(numbers ?? "all", plan);
+      if (chosen !== undefined) return planAnswer(plan, chosen);
+      throw new UsageError(
+        `--calls: '${visibleLine(numbers ?? "")}' names no calls that can be approved; these can: ${approvableCalls(plan).join(", ")}`,
+      );
+    };
   }
   return ({ request }) => {
     const calls = allCalls === true ? "all" : "like";
@@ -291,7 +328,7 @@ function renderPending({
   fileName,
   isLive,
 }: PendingApproval): string {
-  const { tool, runId, reason, claims } = request;
+  const { tool, runId, reason, claims, plan, differs } = request;
   const claimed = renderClaims(claims);
   const waits = isLive ? "its run waits for an answer just now" : "waits for an answer";
   const state = isAnswered ? "answered; the run has not continued yet" : waits;
@@ -302,6 +339,14 @@ function renderPending({
     ...quote(unmistakableLine(tool)),
     "with",
     ...quote(renderApprovalArguments(request.arguments, WHOLE)),
+    ...(differs === undefined ? [] : [`It is not what was approved: ${unmistakableLine(differs)}`]),
+    ...(isPlanQuestion(plan)
+      ? [
+          `It is the first of ${summarizePlan(plan)}`,
+          ...plan.calls.flatMap((_, index) => renderPlannedCall(plan, index + 1)).flatMap(quote),
+        ]
+      : []),
+    ...(plan === undefined ? [] : renderPlanNotes(plan)),
     ...(reason === undefined ? [] : [`It is asked about because ${unmistakableLine(reason)}`]),
     ...renderOrigins(request.origins ?? []),
     ...(claimed === undefined ? [] : [claimed.heading, ...claimed.said.flatMap(quote)]),

@@ -7,6 +7,7 @@ import { describeAnswerElsewhere } from "../../broker/approvals/approval-text.ts
 import {
   type ApprovalRequest,
   type Approver,
+  approvesAny,
   LATER,
   NOT_PROVEN,
   type RequiredProof,
@@ -55,6 +56,10 @@ export function buildApprover(
   const { require: required = "any" } = parts;
   return {
     provesBy: required === "any" ? undefined : required,
+    asksNobody: (tool) =>
+      required === "any" &&
+      (patterns.some((pattern) => matchesPattern(pattern, tool)) ||
+        !(suspends || isAnybodyThere(surroundings))),
     async ask(request, signal) {
       if (required === "passkey") {
         if (suspends) return LATER;
@@ -81,7 +86,7 @@ export function buildApprover(
             ...scope,
             by: "terminal",
             how: how(),
-            ...(scope.decision === "denied" ? {} : { proof: { way: "terminal" } }),
+            ...(approvesAny(scope) ? { proof: { way: "terminal" } } : {}),
           };
         }
         if (suspends) return LATER;
@@ -143,7 +148,7 @@ async function askAndConfirm(
   try {
     const console = new ProgramConsole(own.surroundings, QUESTION_BYTES);
     const scope = await askOnTerminal(request, { ...parts, console, surroundings: own.surroundings }, signal);
-    if (scope.decision === "denied") return scope;
+    if (!approvesAny(scope)) return scope;
     return (await confirmByTyping(own, parts.onInterrupt, signal)) ? scope : { decision: "denied" };
   } finally {
     parts.console.release();

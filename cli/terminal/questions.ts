@@ -3,8 +3,24 @@ import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promi
 import { isBigIntegerText, writeJson } from "../../base/json.ts";
 import { unmistakableLine } from "../../base/unmistakable-line.ts";
 import { visibleLine } from "../../base/visible-text.ts";
-import { type ApprovalScope, DEFAULT_AT_MOST, parseScope } from "../../broker/approvals/approval-scope.ts";
-import { renderAskedArguments, renderClaims, renderOrigins } from "../../broker/approvals/approval-text.ts";
+import {
+  type ApprovalScope,
+  approvableCalls,
+  DEFAULT_AT_MOST,
+  parseScope,
+  planAnswer,
+  readChosen,
+} from "../../broker/approvals/approval-scope.ts";
+import {
+  isPlanQuestion,
+  renderAskedArguments,
+  renderClaims,
+  renderOrigins,
+  renderPlan,
+  renderPlanNotes,
+  renderPlannedCall,
+  summarizePlan,
+} from "../../broker/approvals/approval-text.ts";
 import type { ApprovalRequest } from "../../broker/approvals/approvals.ts";
 import type {
   ElicitationAnswer,
@@ -38,7 +54,7 @@ export interface QuestionParts {
  * marked line by line. Anything but an explicit approval is a denial.
  */
 export async function askOnTerminal(
-  { tool, arguments: args, reason, origins = [], claims, ticket }: ApprovalRequest,
+  { tool, arguments: args, reason, origins = [], claims, ticket, plan, differs }: ApprovalRequest,
   { console, surroundings, asker = "the program wants to call", onInterrupt }: QuestionParts,
   signal: AbortSignal,
 ): Promise<ApprovalScope> {
@@ -51,7 +67,21 @@ export async function askOnTerminal(
       return DENIED;
     }
     if (signal.aborted) return DENIED;
-    console.draw(`\nptc asks: ${asker}\n`);
+    const notPlanned =
+      differs === undefined ? "" : `It is not what was approved: ${unmistakableLine(differs)}\n`;
+    if (isPlanQuestion(plan)) {
+      console.draw(`\nptc asks: ${asker}\n${notPlanned}`);
+      console.draw(console.quote(summarizePlan(plan)));
+      console.draw(console.quote(renderPlan(plan).join("\n")));
+      for (const line of renderPlanNotes(plan)) console.draw(`${line}\n`);
+      if (reason !== undefined) console.draw(`1. is asked because ${unmistakableLine(reason)}\n`);
+      return await askAboutPlan(plan, {
+        typed: (prompt) => readLine(prompt, surroundings, onInterrupt, signal),
+        draw: (text) => console.draw(text),
+        quote: (text) => console.quote(text),
+      });
+    }
+    console.draw(`\nptc asks: ${asker}\n${notPlanned}`);
     console.draw(console.quote(name));
     console.draw("with\n");
     const { text, rest } = renderAskedArguments(args, ticket);
@@ -64,6 +94,7 @@ export async function askOnTerminal(
       console.draw(`${claimed.heading}\n`);
       console.draw(console.quote(claimed.said.join("\n")));
     }
+    if (plan !== undefined) for (const line of renderPlanNotes(plan)) console.draw(`${line}\n`);
     console.draw(SCOPES);
     const what = name.length <= MAX_NAME_CHARS ? name : "this";
     const prompt = `Allow ${what}? [y]es, [a]ll, [s]ame arguments, [N]o: `;
@@ -74,6 +105,25 @@ export async function askOnTerminal(
 }
 
 const DENIED: ApprovalScope = { decision: "denied" };
+const MAX_LOOKS = 100;
+
+type Plan = NonNullable<ApprovalRequest["plan"]>;
+
+/** Reads which calls of a plan are approved. Anything but an explicit approval denies all of them. */
+async function askAboutPlan(plan: Plan, { typed, draw, quote }: FormParts): Promise<ApprovalScope> {
+  const count = approvableCalls(plan).length;
+  const prompt = `Allow these ${count} calls? [y]es, some by numbers such as 1-4,6, [show 3], [N]o: `;
+  for (let looks = 0; looks < MAX_LOOKS; looks++) {
+    const line = (await typed(prompt))?.trim().toLowerCase() ?? "";
+    const [, shown] = /^show\s+(\d{1,6})$/.exec(line) ?? [];
+    if (shown === undefined) {
+      const word = line === "y" || line === "yes" ? "all" : line;
+      return planAnswer(plan, readChosen(word, plan) ?? []);
+    }
+    draw(quote(renderPlannedCall(plan, Number(shown)).join("\n")));
+  }
+  return planAnswer(plan, []);
+}
 
 function readAnswer(line: string | undefined, args: unknown): ApprovalScope {
   const [word = "", ...rest] = line?.trim().split(/\s+/) ?? [];

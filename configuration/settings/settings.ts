@@ -59,6 +59,7 @@ export function policySection() {
 }
 
 export const APPROVAL_DEFAULTS = ["annotated", "destructive"] as const;
+const APPROVAL_MODES = ["call", "plan"] as const;
 export const APPROVAL_REQUIREMENTS = ["any", "terminal", "passkey"] as const;
 
 const MAX_KEPT_DAYS = 36_500;
@@ -147,6 +148,11 @@ export const Settings = section({
         value: '["mcp__*__delete_*"]',
       }),
       allow: setting(orEmpty(toolPatterns()), "patterns of tools that never do", {}),
+      mode: setting(
+        oneOf(APPROVAL_MODES).default("call"),
+        "`plan`: when a program reaches a call that needs approval, it is rehearsed, and a person is asked once about everything that it will change; `call`: about each call by itself",
+        {},
+      ),
       require: setting(
         oneOf(APPROVAL_REQUIREMENTS).default("any"),
         "with `terminal`, an approval counts only when it is typed at a terminal: not by `--approve`, a client's form or `ptc approvals approve` in a script; with `passkey`, only when a person gives it with their passkey in the console",

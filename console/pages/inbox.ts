@@ -6,17 +6,29 @@ import { formatBytes, formatDuration } from "../../base/quantities.ts";
 import { unmistakableLine } from "../../base/unmistakable-line.ts";
 import {
   type ApprovalScope,
+  approvableCalls,
   DEFAULT_AT_MOST,
   MAX_AT_MOST,
   parseScope,
+  planAnswer,
 } from "../../broker/approvals/approval-scope.ts";
-import { renderApprovalArguments, renderClaims, WHOLE } from "../../broker/approvals/approval-text.ts";
 import {
+  describePlanned,
+  isPlanQuestion,
+  renderApprovalArguments,
+  renderClaims,
+  renderPlanNotes,
+  summarizePlan,
+  WHOLE,
+} from "../../broker/approvals/approval-text.ts";
+import {
+  approvesAny,
   countsProven,
   NOT_PROVEN,
   type Proof,
   type RequiredProof,
 } from "../../broker/approvals/approvals.ts";
+import { isApprovable, type Plan } from "../../broker/approvals/plan.ts";
 import { diffLines } from "../../configuration/diff-lines.ts";
 import type { ListedQuestion, PendingApproval } from "../../execution/pending/pending-approvals.ts";
 import { PasskeyError } from "../../logins/passkeys.ts";
@@ -110,7 +122,7 @@ const CONTEXT_LINES = 6;
 function renderQuestion({ pending, before }: ShownQuestion, index: number, page: InboxPage): Markup {
   const { ticket, owner, request, askedAt, expiresAt, isLive, fileName, source, client } = pending;
   const { nowMs, frame } = page;
-  const { tool, reason, origins = [], claims } = request;
+  const { tool, reason, origins = [], claims, plan, differs } = request;
   const until = isLive
     ? "its run waits just now"
     : `suspended; expires in ${formatDuration(Math.max(0, expiresAt - nowMs))}`;
@@ -123,6 +135,7 @@ function renderQuestion({ pending, before }: ShownQuestion, index: number, page:
   return html`<article class="question" data-key="${questionKey(pending)}" id="q-${ticket}" tabindex="-1" aria-labelledby="q-${ticket}-title">
 <header><h2 id="q-${ticket}-title"><span class="unseen">Question ${index + 1}: </span><code>${unmistakableLine(tool)}</code></h2>
 <p class="where"><span>${fileName}</span><span>asked ${renderTime(askedAt)}</span><span>${until}</span><span>by ${by}${client === undefined ? ` through ptc ${source}` : `, through what calls itself ${client}`}</span><span>run <code>${request.runId.slice(0, 8)}</code></span></p></header>
+${differs === undefined ? undefined : html`<p class="reason"><b>It is not what was approved:</b> ${unmistakableLine(differs)}</p>`}
 ${reason === undefined ? undefined : html`<p class="reason"><b>Asked because</b> ${unmistakableLine(reason)}</p>`}
 <div class="pair">
 <div>${renderText("Arguments", args)}${before === undefined ? undefined : renderBefore(before, request.arguments)}</div>
@@ -130,8 +143,29 @@ ${reason === undefined ? undefined : html`<p class="reason"><b>Asked because</b>
 </div>
 ${labels.length === 0 ? undefined : html`<div class="labels"><h3>Where its values come from</h3><ul>${labels}</ul></div>`}
 ${said === undefined ? undefined : html`<details class="fold"><summary>${said.heading}</summary>${renderText("Said by its server", showText(said.said.join("\n"), 10_000))}</details>`}
+${plan === undefined || isPlanQuestion(plan) ? undefined : renderNotes(plan)}
 ${renderAnswers(pending, page)}
 </article>`;
+}
+
+function renderNotes(plan: Plan): Markup {
+  return html`<p class="soft">${renderPlanNotes(plan).join(" ")}</p>`;
+}
+
+/** The calls of a plan, each with a box that says whether it is approved. */
+function renderPlan(ticket: string, plan: Plan): Markup {
+  const items = plan.calls.map((call, index) => {
+    const number = index + 1;
+    const text = renderApprovalArguments(call.arguments, WHOLE);
+    const name = html`<code>${unmistakableLine(call.tool)}</code>`;
+    const choice = isApprovable(call)
+      ? html`<label class="choice"><input type="checkbox" name="call" value="${number}" checked> ${name}</label>`
+      : html`<span class="soft">${name}</span>`;
+    const notes = describePlanned(call).map((line) => html`<li>${line}</li>`);
+    const args = { text, bytes: Buffer.byteLength(text), cut: "" };
+    return html`<li id="q-${ticket}-call-${number}">${choice}${renderText(`Arguments of call ${number}`, args)}${notes.length === 0 ? undefined : html`<ul>${notes}</ul>`}</li>`;
+  });
+  return html`<h3>The program will make ${summarizePlan(plan)}</h3><ol class="planned">${items}</ol>${renderNotes(plan)}`;
 }
 
 /** The arguments beside those of the newest approved call. */
@@ -198,6 +232,12 @@ function renderAnswers(
     return html`<div class="answers">${renderForm(action, frame, html`${shown}${deny}<p class="soft">${whyNoApproval}</p>`)}</div>`;
   const attributes = needsPasskey ? usesPasskey(`${action}/passkey`) : undefined;
   const said = needsPasskey ? PASSKEY_SAID : undefined;
+  const { plan } = request;
+  if (isPlanQuestion(plan)) {
+    const approve = html`<button type="submit" name="decision" value="plan" class="primary" data-answer="approve">Approve the marked calls</button>`;
+    const none = html`<button type="submit" name="decision" value="none" class="danger" data-answer="deny">Deny all</button>`;
+    return html`<div class="answers">${renderForm(action, frame, html`${shown}${renderPlan(ticket, plan)}${approve}${none}${said}`, attributes)}</div>`;
+  }
   const given = request.arguments;
   const names =
     typeof given === "object" && given !== null && !Array.isArray(given) ? Object.keys(given) : [];
@@ -326,7 +366,8 @@ export function inboxRoutes(app: Routes, answers: Answers): void {
     const form = await formOf(c);
     if (form.get("digest") !== pending.digest) return `${BASE}/inbox?done=changed`;
     const scope = scopeIn(form, pending);
-    const proof = scope.decision === "denied" ? undefined : await proofIn(form, viewer, pending, scope);
+    const approves = approvesAny(scope);
+    const proof = !approves ? undefined : await proofIn(form, viewer, pending, scope);
     const by = answers.parts.nameInAudit(viewer);
     const approvals = await answers.parts.pending();
     const answer = { ...scope, by, how: HOW, ...(proof && { proof }) };
@@ -336,7 +377,7 @@ export function inboxRoutes(app: Routes, answers: Answers): void {
     const isFirst = await approvals.answer(pending.owner.principal, pending, answer);
     if (isFirst) await c.get("sight").mayAnswer(pending, true);
     await answers.feed.refresh();
-    return `${BASE}/inbox?done=${isFirst ? (scope.decision === "denied" ? "denied" : "approved") : "before"}`;
+    return `${BASE}/inbox?done=${isFirst ? (approves ? "approved" : "denied") : "before"}`;
   }
 
   /** Begins the use of a passkey for an answer. It counts for this answer to this question alone. */
@@ -369,6 +410,14 @@ export function inboxRoutes(app: Routes, answers: Answers): void {
 /** What a form approves. @throws RefusedError for what is no answer. */
 function scopeIn(form: URLSearchParams, { request }: PendingApproval): ApprovalScope {
   const decision = form.get("decision");
+  const { plan } = request;
+  if (isPlanQuestion(plan) && (decision === "plan" || decision === "none" || decision === "denied")) {
+    const approvable = approvableCalls(plan);
+    const chosen = decision === "plan" ? form.getAll("call").map(Number) : [];
+    if (!chosen.every((number) => approvable.includes(number)))
+      throw new RefusedError(400, "This is no answer to a question.");
+    return planAnswer(plan, chosen);
+  }
   if (decision === "denied" || decision === "once") return { decision };
   if (decision !== "run") throw new RefusedError(400, "This is no answer to a question.");
   const calls = form.get("calls") === "all" ? "all" : "like";

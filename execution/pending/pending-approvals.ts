@@ -498,6 +498,7 @@ function withProvenGrants(run: SuspendedRun, required: RequiredProof): Suspended
     approvals: approvals && {
       ...approvals,
       grants: approvals.grants.filter((grant) => isProven(grant, required)),
+      plan: approvals.plan !== undefined && isProven(approvals.plan, required) ? approvals.plan : undefined,
     },
   };
 }

@@ -125,6 +125,14 @@ class ArchivedRecording implements RunRecording {
     }
   }
 
+  /** A rehearsal is not archived. What it read from servers is in the audit log. */
+  readonly onRehearsed = async (call: ObservedCall): Promise<void> => {
+    if (call.outcome.earlier !== undefined) return;
+    const { redactor, comparing = redactor } = this.#options;
+    const values = await keptValuesOf(call, { redactor, comparing }, (text) => this.#text(text));
+    this.#attempt(() => this.#audit.call(this.#named(call), values, true));
+  };
+
   onDecision(decided: PolicyDecided): void {
     this.#attempt(() => this.#audit.decision(decided));
   }
@@ -491,7 +499,11 @@ class RunAudit {
     });
   }
 
-  call(call: ObservedCall, values: { argumentsDigest: string; redactions: number }): void {
+  call(
+    call: ObservedCall,
+    values: { argumentsDigest: string; redactions: number },
+    isRehearsed = false,
+  ): void {
     const { audit, tools } = this.#options;
     const { decision, approver, bytes } = call.outcome;
     audit.call(this.#named(), {
@@ -505,6 +517,7 @@ class RunAudit {
       decision,
       approver,
       redactions: values.redactions,
+      ...(isRehearsed ? { rehearsed: true } : {}),
     });
   }
 

@@ -55,6 +55,8 @@ export interface RunReport {
 
 /** Records one run while it runs. None of its methods throws or rejects. */
 export interface RunRecording extends CallObserver, RunEvents {
+  /** Notes a call that was made in a rehearsal of the run's program. */
+  readonly onRehearsed?: CallObserver["onCall"];
   /**
    * Notes how the run ended. Resolves when the note is written, or after a bounded time: with what `end` says, if that is known
    * before the run is answered. Never rejects.

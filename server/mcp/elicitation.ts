@@ -7,10 +7,21 @@ import {
   DEFAULT_AT_MOST,
   MAX_AT_MOST,
   parseScope,
+  planAnswer,
+  readChosen,
 } from "../../broker/approvals/approval-scope.ts";
-import { renderAskedArguments, renderClaims, renderOrigins } from "../../broker/approvals/approval-text.ts";
+import {
+  isPlanQuestion,
+  renderAskedArguments,
+  renderClaims,
+  renderOrigins,
+  renderPlan,
+  renderPlanNotes,
+  summarizePlan,
+} from "../../broker/approvals/approval-text.ts";
 import { type ApprovalAnswer, type ApprovalRequest, LATER } from "../../broker/approvals/approvals.ts";
 import { MAX_PATTERN_CHARS } from "../../broker/approvals/argument-pattern.ts";
+import type { Plan } from "../../broker/approvals/plan.ts";
 import type {
   ElicitationAnswer,
   ElicitationRequest,
@@ -133,7 +144,37 @@ const SCOPES = {
  * has no field, so that Claude Code puts its cursor on Accept, and one Enter allows the shown call and nothing else. When a program
  * asks for the same tool again, or after the run was suspended, the person can allow further calls as well.
  */
-export function buildApprovalForm({
+export function buildApprovalForm(request: ApprovalRequest) {
+  return isPlanQuestion(request.plan) ? buildPlanForm(request, request.plan) : buildCallForm(request);
+}
+
+const CHOSEN_CALLS = {
+  calls: {
+    type: "string" as const,
+    title: "Which calls: all, or numbers such as 1-4,6",
+    default: "all",
+    maxLength: MAX_PATTERN_CHARS,
+  },
+};
+
+/** The form of a question about a plan. Its first line says how many calls of which tools there are. */
+function buildPlanForm({ reason, differs, ticket }: ApprovalRequest, plan: Plan) {
+  const lines = [
+    `Allow ${summarizePlan(plan)}?`,
+    ...(differs === undefined ? [] : [`It is not what was approved: ${unmistakableLine(differs)}`]),
+    ...renderPlan(plan),
+    ...renderPlanNotes(plan),
+    ...(reason === undefined ? [] : [`1. is asked because ${unmistakableLine(reason)}`]),
+    ...(ticket === undefined ? [] : [`All of it: \`ptc approvals show ${ticket}\``]),
+  ];
+  return {
+    mode: "form" as const,
+    message: lines.join("\n"),
+    requestedSchema: { type: "object" as const, properties: CHOSEN_CALLS },
+  };
+}
+
+function buildCallForm({
   tool,
   arguments: args,
   isAgain = false,
@@ -141,16 +182,20 @@ export function buildApprovalForm({
   origins = [],
   claims,
   ticket,
+  plan,
+  differs,
 }: ApprovalRequest) {
   const claimed = renderClaims(claims);
   const { lines, isCut } = renderApprovalOverview(
     tool,
     args,
-    claimed !== undefined || reason !== undefined || origins.length > 0,
+    [claimed, reason, plan, differs].some((each) => each !== undefined) || origins.length > 0,
   );
   const { text, rest } = renderAskedArguments(args, ticket);
   const inFull = ["", `A program wants to call ${unmistakableLine(tool)} with`, text];
   const below = [
+    ...(differs === undefined ? [] : [`It is not what was approved: ${unmistakableLine(differs)}`]),
+    ...(plan === undefined ? [] : renderPlanNotes(plan)),
     ...(reason === undefined ? [] : [`Asked because ${unmistakableLine(reason)}`]),
     ...renderOrigins(origins),
     ...(isCut ? inFull : []),
@@ -178,14 +223,24 @@ export function buildApprovalForm({
  */
 export function parseApprovalAnswer(
   response: unknown,
-  { arguments: args, isAgain = false }: Pick<ApprovalRequest, "arguments" | "isAgain">,
+  { arguments: args, isAgain = false, plan }: Pick<ApprovalRequest, "arguments" | "isAgain" | "plan">,
   client?: ClientClaim,
 ): ApprovalAnswer {
   if (isObject(response) && response.action === "cancel")
     return { ...LATER, why: "the client dismissed the question without an answer" };
-  const scope = readScope(response, args, isAgain);
+  const scope = isPlanQuestion(plan) ? readPlanScope(response, plan) : readScope(response, args, isAgain);
   const said = scope.decision === "denied" ? { why: "was declined by the client" } : {};
   return { ...scope, ...said, by: BY, how: describeWay(client) };
+}
+
+/** Which calls of a plan are approved. What cannot be read approves nothing. */
+function readPlanScope(response: unknown, plan: Plan): ApprovalScope {
+  if (!isObject(response)) return planAnswer(plan, []);
+  const { action, content = {} } = response;
+  if (action !== "accept" || !isObject(content)) return planAnswer(plan, []);
+  const { calls = CHOSEN_CALLS.calls.default } = content;
+  const chosen = typeof calls === "string" ? readChosen(calls, plan) : undefined;
+  return planAnswer(plan, chosen ?? []);
 }
 
 function readScope(response: unknown, args: unknown, isAgain: boolean): ApprovalScope {

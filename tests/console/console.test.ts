@@ -1,5 +1,6 @@
 import { request } from "node:http";
 import { describe, expect, it } from "vitest";
+import { planOf } from "../../broker/approvals/plan.ts";
 import { CatalogError } from "../../catalog/catalog-error.ts";
 import { quantiles, timeListed } from "../../console/pages/overview.ts";
 import { whyForeign } from "../../console/viewer.ts";
@@ -148,6 +149,31 @@ describe("the console", () => {
       how: "ptc console",
     });
     expect(await visitor.text("/console/inbox")).toContain("Nothing waits for you");
+  });
+
+  it.each([
+    [["1", "3"], { decision: "once", calls: [1, 3] }],
+    [["3"], { decision: "denied", calls: [3] }],
+    [[], { decision: "denied", calls: [] }],
+  ])("approves the calls %j of a plan, and denies the others", async (chosen, expected) => {
+    const { visitor, ask, pending, digest } = await opened();
+    const plan = planOf(
+      [1, 2, 3].map((number) => ({
+        ...{ tool: "mcp__mail__send_message", server: "mail", definitionDigest: "d", arguments: { number } },
+        ...{ argumentsDigest: `a${number}`, open: [], undecided: [], asks: number !== 2, after: 0 },
+      })),
+    );
+    await ask({ ticket: "t1", code: CODE, request: { plan } });
+    const page = await visitor.text("/console/inbox");
+    expect(page).toContain("3 calls: 3 of mcp__mail__send_message");
+    expect(page.match(/name="call" value="\d" checked/g)).toHaveLength(2);
+    const form = { token: await visitor.token(), digest: await digest("t1"), decision: "plan" };
+    const refused = await visitor.post("/console/inbox/t1", { ...form, call: "2" });
+    expect(refused.status).toBe(400);
+    const fields = new URLSearchParams(form);
+    for (const each of chosen) fields.append("call", each);
+    await visitor.post("/console/inbox/t1", fields);
+    expect((await pending.offered("t1"))?.answer).toMatchObject({ ...expected, by: "ada" });
   });
 
   it("approves nothing by a form that says no such thing, and says why", async () => {

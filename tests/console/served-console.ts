@@ -166,7 +166,7 @@ export class Visitor {
 
   async post(
     path: string,
-    fields: Readonly<Record<string, string>>,
+    fields: Readonly<Record<string, string>> | URLSearchParams,
     headers: Readonly<Record<string, string>> = {},
   ): Promise<Response> {
     const own = {

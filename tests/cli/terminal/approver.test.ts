@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { ApprovalRequest } from "../../../broker/approvals/approvals.ts";
+import { planOf } from "../../../broker/approvals/plan.ts";
 import { buildApprover } from "../../../cli/terminal/approver.ts";
 import { ProgramConsole } from "../../../cli/terminal/program-console.ts";
 import { FakeTerminal, pipe } from "./terminals.ts";
@@ -32,6 +33,51 @@ function asking(patterns: string[] = []) {
   };
   return { terminal, console, interrupted, approver, ask, answerOf };
 }
+
+/** A plan of three calls, of which the second needs no approval. */
+const PLAN = planOf(
+  [1, 2, 3].map((number) => ({
+    ...{
+      tool: `mcp__x__t${number}`,
+      server: "x",
+      definitionDigest: "d",
+      arguments: { number, long: "l".repeat(400) },
+    },
+    ...{ argumentsDigest: `a${number}`, open: [], undecided: [], asks: number !== 2, after: 0 },
+  })),
+  "a branch",
+);
+
+describe("a question about a plan on the terminal", () => {
+  it.each<[string, object]>([
+    ["y", { decision: "once", calls: [1, 3] }],
+    ["1", { decision: "once", calls: [1] }],
+    ["3", { decision: "denied", calls: [3] }],
+    ["1,3", { decision: "once", calls: [1, 3] }],
+    ["1-3", { decision: "denied", calls: [] }],
+    ["2", { decision: "denied", calls: [] }],
+    ["n", { decision: "denied", calls: [] }],
+    ["", { decision: "denied", calls: [] }],
+  ])("answered with '%s' is %j", async (typed, expected) => {
+    const { screen, answer } = await asking().answerOf("mcp__x__t1", `${typed}\r`, { plan: PLAN });
+    expect(answer).toMatchObject({ ...expected, by: "terminal" });
+    expect(screen).toContain("3 calls: 1 of mcp__x__t1, 1 of mcp__x__t2, 1 of mcp__x__t3; more may follow");
+    expect(screen).toContain("│ 2. mcp__x__t2 *\n");
+    expect(screen).toContain("it changes something, and no approval is needed");
+    expect(screen).toContain("More may follow: a branch. Any other call is asked about.");
+  });
+
+  it("shows one of its calls in full when somebody asks for that", async () => {
+    const { terminal, ask } = asking();
+    const answer = ask("mcp__x__t1", { plan: PLAN });
+    await terminal.shows(QUESTION);
+    expect(terminal.screen).toContain("more characters)");
+    terminal.type("show 3\r");
+    await terminal.shows(/show 3\r?\n[\s\S]*"number": 3,[\s\S]*\[N\]o: $/);
+    terminal.type("y\r");
+    expect(await answer).toMatchObject({ calls: [1, 3] });
+  });
+});
 
 describe("a question on the terminal", () => {
   it("says why a rule has it asked", async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { planOf } from "../../../broker/approvals/plan.ts";
 import type {
   Elicitation,
   ElicitationAnswer,
@@ -16,6 +17,45 @@ const REQUEST = {
   argumentsDigest: "e",
 };
 const parse = (response: unknown, isAgain = false) => parseApprovalAnswer(response, { ...REQUEST, isAgain });
+
+describe("the form of a plan", () => {
+  const PLAN = planOf(
+    [1, 2, 3].map((number) => ({
+      ...{ tool: "mcp__files__write", server: "files", definitionDigest: "d", arguments: { number } },
+      ...{ argumentsDigest: `a${number}`, open: [], undecided: [], asks: number !== 2, after: 0 },
+    })),
+  );
+
+  it("says in its first line how many calls there are, and then each of them", () => {
+    const { message, requestedSchema } = buildApprovalForm({ ...REQUEST, plan: PLAN });
+    const [header] = message.split("\n");
+    expect(header).toBe("Allow 3 calls: 3 of mcp__files__write?");
+    for (const number of [1, 2, 3]) expect(message).toContain(`"number": ${number}`);
+    expect(message).toContain("Nothing else is changed: any other call is asked about.");
+    expect(requestedSchema.properties).toMatchObject({ calls: { type: "string", default: "all" } });
+  });
+
+  it.each<[unknown, object]>([
+    [{ action: "accept" }, { decision: "once", calls: [1, 3] }],
+    [
+      { action: "accept", content: { calls: "3" } },
+      { decision: "denied", calls: [3] },
+    ],
+    [
+      { action: "accept", content: { calls: "everything" } },
+      { decision: "denied", calls: [] },
+    ],
+    [
+      { action: "accept", content: { calls: 1 } },
+      { decision: "denied", calls: [] },
+    ],
+    [{ action: "decline" }, { decision: "denied", calls: [] }],
+    [{ action: "cancel" }, { decision: "later" }],
+    [null, { decision: "denied", calls: [] }],
+  ])("answered with %j is %j", (response, expected) => {
+    expect(parseApprovalAnswer(response, { ...REQUEST, plan: PLAN })).toMatchObject(expected);
+  });
+});
 
 describe("the form of an approval", () => {
   it("says why a rule has it asked about, right below the call", () => {

@@ -1,0 +1,142 @@
+import { oneLine } from "../../base/visible-text.ts";
+import { digestInTurns } from "../../protocol/canonical-json.ts";
+import {
+  isApprovable,
+  isSameJson,
+  type Plan,
+  type PlannedCall,
+  resolveValue,
+  valueAt,
+  withoutOpen,
+} from "./plan.ts";
+
+/** A call of a program that is held against a plan. */
+export interface CallToMatch {
+  readonly tool: string;
+  readonly definitionDigest: string;
+  readonly arguments: unknown;
+  /** Whether it needs an approval now, and what asks about it. */
+  readonly asks: boolean;
+  readonly rule?: string | undefined;
+}
+
+/** What the plan says about a call. `number` is the call's number in the plan. */
+export type Matched =
+  | { readonly kind: "approved" | "denied" | "by-itself" | "unasked"; readonly number: number }
+  /** The call is not the one that was planned. `differs` says how, in one line. */
+  | { readonly kind: "unplanned"; readonly differs: string };
+
+/** A plan that somebody has answered, as it is kept when its run is suspended. */
+export interface KeptPlan {
+  readonly plan: Plan;
+  readonly approved: readonly number[];
+  readonly used: readonly number[];
+  /** The answers to ended calls of the plan, as far as later calls need them. */
+  readonly ended: readonly (readonly [number: number, answer: unknown])[];
+  readonly by: string;
+  readonly how?: string | undefined;
+  /** How the person proved that they gave the answer, as in `ApprovalAnswer`. */
+  readonly proof?: { readonly way: string } | undefined;
+}
+
+/**
+ * A plan that somebody has answered. Each call of the program is held against it: the same tool with the same definition, equal
+ * arguments, for the same reason, and not before the calls that the plan has before it. Values that were open have to be those of the
+ * real answers. Each planned call counts once.
+ */
+export class PlanInForce {
+  readonly by: string;
+  readonly how: string | undefined;
+  readonly #kept: KeptPlan;
+  readonly #used: Set<number>;
+  readonly #ended: Map<number, unknown>;
+  /** The calls whose answers later calls need. */
+  readonly #needed: ReadonlySet<number>;
+
+  constructor(kept: KeptPlan) {
+    this.#kept = kept;
+    this.by = kept.by;
+    this.how = kept.how;
+    this.#used = new Set(kept.used);
+    this.#ended = new Map(kept.ended);
+    this.#needed = new Set(
+      kept.plan.calls.flatMap(({ open }) =>
+        open.flatMap(({ parts }) => parts.flatMap((part) => (typeof part === "string" ? [] : [part.call]))),
+      ),
+    );
+  }
+
+  /** What is kept when the run is suspended. */
+  get kept(): KeptPlan {
+    return { ...this.#kept, used: [...this.#used], ended: [...this.#ended] };
+  }
+
+  /** Finds the planned call that a call is, and uses it up. */
+  async match(call: CallToMatch): Promise<Matched> {
+    const candidates: number[] = [];
+    for (const [index, planned] of this.#kept.plan.calls.entries()) {
+      if (planned.tool !== call.tool || planned.definitionDigest !== call.definitionDigest) continue;
+      const digest = await digestInTurns(withoutOpen(call.arguments, planned) ?? null);
+      if (digest === planned.argumentsDigest) candidates.push(index + 1);
+    }
+    // Nothing is awaited from here on, so that no two calls are the same planned one.
+    let differs = this.#describeOther(call);
+    for (const number of candidates) {
+      const planned = this.#kept.plan.calls[number - 1];
+      if (planned === undefined || this.#used.has(number)) continue;
+      const wrong = this.#whyNot(planned, call);
+      if (wrong !== undefined) {
+        differs = wrong;
+        continue;
+      }
+      this.#used.add(number);
+      if (!call.asks) return { kind: "unasked", number };
+      if (!isApprovable(planned)) return { kind: "by-itself", number };
+      return { kind: this.#kept.approved.includes(number) ? "approved" : "denied", number };
+    }
+    return { kind: "unplanned", differs };
+  }
+
+  /** A call of the plan has ended. @param answer what the program gets; `undefined` if it failed or was not made. */
+  end(number: number, answer: unknown): void {
+    this.#ended.set(number, this.#needed.has(number) ? answer : null);
+  }
+
+  #whyNot(planned: PlannedCall, call: CallToMatch): string | undefined {
+    if (this.#used.size < planned.after) return "a call that the plan has before it has not been made";
+    if (call.asks && !planned.asks) return "the plan has it as a call that needs no approval";
+    if (call.asks && planned.rule !== call.rule) return "another rule asks about it than in the plan";
+    for (const { path, parts } of planned.open) {
+      const expected = resolveValue(parts, (number) => this.#ended.get(number));
+      if (expected === undefined || !isSameJson(expected, valueAt(call.arguments, path)))
+        return `${oneLine(path.join("."))} is not what the plan says: an earlier call answered otherwise, or the program passes something else`;
+    }
+    return undefined;
+  }
+
+  #describeOther({ tool, definitionDigest, arguments: args }: CallToMatch): string {
+    const ofTool = this.#kept.plan.calls
+      .map((planned, index) => ({ planned, number: index + 1 }))
+      .filter(({ planned, number }) => planned.tool === tool && !this.#used.has(number));
+    const [next] = ofTool;
+    if (next === undefined) return "the approved plan has no such call, or no further one";
+    if (next.planned.definitionDigest !== definitionDigest)
+      return "its server has changed the tool since the plan was approved";
+    const names = new Set([...membersOf(next.planned.arguments), ...membersOf(args)]);
+    const others = [...names].filter(
+      (name) => !isSameJson(valueAt(next.planned.arguments, [name]), valueAt(args, [name])),
+    );
+    const what =
+      others.length === 0
+        ? "its arguments"
+        : others
+            .slice(0, 5)
+            .map((name) => oneLine(name, 60))
+            .join(", ");
+    return `it differs from call ${next.number} of the approved plan in ${what}`;
+  }
+}
+
+function membersOf(value: unknown): string[] {
+  return typeof value === "object" && value !== null ? Object.keys(value) : [];
+}

@@ -1,0 +1,65 @@
+import { untilAborted } from "../base/waiting.ts";
+import type { ApprovalRequest } from "../broker/approvals/approvals.ts";
+import { type Plan, planOf } from "../broker/approvals/plan.ts";
+import type { CallDispatcher, Rehearsal } from "../broker/dispatcher.ts";
+import type { Surroundings } from "./interceptors.ts";
+import type { Moment, Stoppable } from "./suspension/suspension.ts";
+
+/** How long a plan waits for other calls of the program. */
+const MAX_STOP_MS = 10_000;
+/** How many plans are made for one run. After that, its calls are asked about one by one. */
+const MAX_PLANS = 20;
+
+/** Opens what answers the calls of a rehearsal that goes on from a moment of the run. */
+export type OpenRehearsal = (
+  moment: Moment,
+  rehearsal: Rehearsal,
+) => { dispatcher: CallDispatcher; surroundings: Surroundings };
+
+/** Rehearses the program of a run from one of its moments. */
+export type Rehearse = (moment: Moment, asked: ApprovalRequest) => Promise<Plan>;
+
+/** Makes the plans of one run, when its program reaches calls that a person has to approve. */
+export class Planning {
+  #running: Stoppable | undefined;
+  #rehearse: Rehearse | undefined;
+  #plans = 0;
+
+  /** The program has begun. */
+  begin(running: Stoppable): void {
+    this.#running = running;
+  }
+
+  /** @param rehearse rehearses the program, which is prepared. */
+  rehearseWith(rehearse: Rehearse): void {
+    this.#rehearse = rehearse;
+  }
+
+  /** What the program will change from a call on. The program starts no further call meanwhile. @param giveUp makes it end soon. */
+  async plan(asked: ApprovalRequest, giveUp: AbortSignal): Promise<Plan | undefined> {
+    const [running, rehearse] = [this.#running, this.#rehearse];
+    if (running === undefined || rehearse === undefined || this.#plans >= MAX_PLANS) return undefined;
+    this.#plans++;
+    const patience = AbortSignal.any([giveUp, AbortSignal.timeout(MAX_STOP_MS)]);
+    try {
+      const stopped = await untilAborted(
+        running.stop().then((moment) => ({ moment })),
+        patience,
+      );
+      if (stopped === undefined) return unrehearsed(asked, "other calls of the program were under way");
+      const { moment } = stopped;
+      return moment === undefined
+        ? unrehearsed(asked, "the run has read too much for a rehearsal")
+        : await rehearse(moment, asked);
+    } finally {
+      running.goOn();
+    }
+  }
+}
+
+/** The plan of the call in question alone. @param why phrased to follow "more may follow:". */
+export function unrehearsed(asked: ApprovalRequest, why: string): Plan {
+  const { tool, definitionDigest, arguments: args, argumentsDigest, claims } = asked;
+  const call = { tool, server: claims?.server ?? "", definitionDigest, arguments: args, argumentsDigest };
+  return planOf([{ ...call, open: [], undecided: [], asks: true, after: 0 }], why);
+}
