@@ -101,6 +101,7 @@ export const PARSERS: Readonly<Record<string, Parser>> = {
   definitions: {
     elsewhere: "the list of a server is bounded by its message, and held with the OpenAPI descriptions",
   },
+  flow: { elsewhere: "whole programs that try to launder a value; following it is held by `value-origins`" },
   frames: {
     operations: () => [
       ...over(worstJson(MIB), (json) => parsePayload(Buffer.from(json), MAX_NESTING_DEPTH)),
