@@ -47,7 +47,7 @@ describe("a configuration that is right", () => {
       policy: { files: [], groups: {} },
       notify: { afterMs: 10_000 },
       approvals: {
-        ...{ default: "annotated", ask: [], allow: [], suspend: true, require: "any" },
+        ...{ mode: "call", default: "annotated", ask: [], allow: [], suspend: true, require: "any" },
         expireMs: 86_400_000,
       },
       flowNames: [],
