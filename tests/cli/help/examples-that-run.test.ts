@@ -41,6 +41,7 @@ const ELSEWHERE: Record<string, string> = {
   "auth set": "a secret on stdin",
   add: "a server to try",
   serve: "a client",
+  servers: "a sandbox",
   console: "a browser",
   replay: "a sandbox",
   test: "a sandbox",
