@@ -84,6 +84,7 @@ describeSandboxed("rules, labels and a strict audit, for a program in its sandbo
     const reply = await client.callTool({ name: "execute_program", arguments: { code: PROGRAM } });
     expect(reply.content).toMatchObject([
       { text: expect.stringContaining("[Script executed successfully]") },
+      { text: expect.stringContaining("You were shown 'secret' data of mcp__vault__get_document") },
     ]);
     const envelope = reply._meta?.["ptc/envelope"] as { run_id: string; result: unknown };
     expect(envelope).toMatchObject({
