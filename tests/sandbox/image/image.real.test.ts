@@ -31,7 +31,7 @@ describeDocker("the runner image", () => {
     cpSync(join(repository, "runner-image/python"), join(filesPath, "python"), { recursive: true });
     for (const name of ["guard.pl", "relay.pl"])
       cpSync(join(repository, "runner-image", name), join(filesPath, name));
-    writeFileSync(join(filesPath, "launcher.mjs"), "");
+    for (const name of ["launcher.mjs", "server.mjs"]) writeFileSync(join(filesPath, name), "");
     writeFileSync(join(filesPath, "runner.mjs"), runner, { mode: 0o600 });
     for (const machine of RESEED_MACHINES)
       writeFileSync(join(filesPath, `reseed-${machine}.so`), buildReseedLibrary(machine));
