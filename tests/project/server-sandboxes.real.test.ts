@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -12,6 +13,12 @@ import { formatIdentity } from "../../system/process-identity.ts";
 import type { Upstream } from "../../upstream/upstream.ts";
 import { openTestedEngine } from "../sandbox/tested-engine.ts";
 import { toolCall, upstreamErrorOf } from "../upstream/upstream-fixtures.ts";
+
+/** Whether the registries of packages are reached from here, each asked for a package of these tests. */
+const HAS_REGISTRIES = [
+  ["npm", ["view", "@modelcontextprotocol/server-memory", "version"]] as const,
+  ["python3", ["-m", "pip", "index", "versions", "mcp-server-time"]] as const,
+].every(([command, args]) => spawnSync(command, args, { stdio: "ignore", timeout: 60_000 }).status === 0);
 
 const PROBE = "hostile-probe.mjs";
 const FIXTURES = join(import.meta.dirname, "../fixtures/servers");
@@ -276,7 +283,7 @@ describe.each(ENGINES)("a server in a sandbox of %s", (engine) => {
     },
   );
 
-  test.skipIf(problemOf(engine) !== "").each([
+  test.skipIf(problemOf(engine) !== "" || !HAS_REGISTRIES).each([
     ["npx", ["-y", "@modelcontextprotocol/server-memory"], "read_graph"],
     ["uvx", ["mcp-server-time", "--local-timezone=UTC"], "get_current_time"],
   ])(
