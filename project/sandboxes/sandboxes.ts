@@ -8,8 +8,9 @@ import { startsAtOnce } from "../../sandbox/pool/pool-policy.ts";
 import { type PoolOptions, SandboxPool } from "../../sandbox/pool/sandbox-pool.ts";
 import type { KubernetesOptions, OpenEngine } from "../../sandbox/sandbox-engine.ts";
 import { SandboxStarter, type StarterOptions, sweepSandboxes } from "../../sandbox/sandbox-starter.ts";
+import type { EnvironmentVariables } from "../../system/environment-variables.ts";
 import { formatIdentity, isDead } from "../../system/process-identity.ts";
-import type { OwnProcess } from "../../system/state-directory.ts";
+import { type OwnProcess, openState } from "../../system/state-directory.ts";
 import type { Project } from "../open-project.ts";
 import { ENGINE } from "./engine.ts";
 import { openKnownWalls } from "./open-known-walls.ts";
@@ -158,4 +159,18 @@ function isSameSandbox(a: Configuration, b: Configuration): boolean {
     return JSON.stringify([sandbox, memoryMb, cpus, pids, firstRunner(each), imageOf(each).reference]);
   });
   return before === after;
+}
+
+/** Whether programs can run in gVisor here when no configuration says otherwise. Asks the engine that there is. Never rejects. */
+export async function hasGvisor(env: EnvironmentVariables): Promise<boolean> {
+  const own = openState(env);
+  try {
+    const { engine, runtime } = sandboxOptions(USUAL_SANDBOX, own);
+    const known = (await engine.describe()).runtimes.get(runtime);
+    return known !== undefined && known.problem === undefined;
+  } catch {
+    return false;
+  } finally {
+    own.state.remove();
+  }
 }

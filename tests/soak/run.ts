@@ -74,6 +74,7 @@ async function soakHostile(): Promise<SoakCheck[]> {
   const { hostileSoak } = await import("./hostile/hostile-soak.ts");
   return hostileSoak({
     ...common,
+    measures: true,
     clients: count("clients", values.clients ?? "50", 1),
     programs: count("programs", values.programs ?? "20", 1),
   });

@@ -25,7 +25,7 @@ import {
 } from "../../../configuration/plain-secrets.ts";
 import type { ServerEntry } from "../../../configuration/settings/server-settings.ts";
 import { renderConfiguration } from "../../../configuration/write-file.ts";
-import { hasGvisor } from "../../../project/sandboxes/has-gvisor.ts";
+import { hasGvisor } from "../../../project/sandboxes/sandboxes.ts";
 import { UserSecrets } from "../../../secrets/user-secrets.ts";
 import { readTextFile } from "../../arguments/text-file.ts";
 import { claudeCommand } from "../../claude-command.ts";

@@ -29,8 +29,13 @@ export interface HostileSoakOptions {
   clients: number;
   /** How many programs each of them runs, one after the other. */
   programs: number;
+  /** Whether the times of the honest are compared with those before the attack, which a machine that others use cannot tell. */
+  measures?: boolean;
   say: (line: string) => void;
 }
+
+/** How many times longer 95 of 100 honest programs may take beside the hostile person than before. */
+const MAX_RATIO = 2;
 
 /** What an honest person runs: calls of two servers, whose answer has the id that is theirs alone. */
 const PROGRAM = [
@@ -64,7 +69,7 @@ function call(name: string, args: object): Pick<Asked, "path" | "method" | "body
 /** No half of a character may be in an address. */
 const wellFormed = (text: string) => Buffer.from(text).toString();
 
-/** Everything that the hostile person sends: to MCP, its tools, the records and the console. */
+/** Everything that the hostile person sends: to MCP, its tools and the records. The console has a harness of its own (`tests/loop`). */
 function worstRequests(): Asked[] {
   const asked: Asked[] = [];
   for (const [what, body] of Object.entries(worstJson(MIB))) {
@@ -84,13 +89,7 @@ function worstRequests(): Asked[] {
       what: `${what} as a run`,
       ...call("read_output", { run_id: MARK, find: text.slice(0, 1_000) }),
     });
-    for (const path of [
-      "/mcp/runs?tool=",
-      "/mcp/audit?event=",
-      "/mcp/approvals/",
-      "/console/runs?q=",
-      "/console/../",
-    ])
+    for (const path of ["/mcp/runs?tool=", "/mcp/audit?event=", "/mcp/approvals/"])
       asked.push({ what: `${what} at ${path}`, path: `${path}${query}` });
   }
   asked.push({
@@ -117,14 +116,24 @@ async function tokenOf(name: string, issuer: string, resource: string): Promise<
   return access_token;
 }
 
-/** Sends everything again and again until it is to stop. Returns how many requests were answered, and those that ptc failed at. */
-async function attack(origin: string, token: () => Promise<string>, signal: AbortSignal) {
+/**
+ * Sends everything, again and again until it is to stop. Returns how many requests were answered, and those that ptc failed at.
+ *
+ * @param onAllSent everything has been sent once.
+ */
+async function attack(
+  origin: string,
+  token: () => Promise<string>,
+  signal: AbortSignal,
+  onAllSent: () => void,
+) {
   const worst = worstRequests();
   const failed = new Set<string>();
   let answered = 0;
   let next = 0;
   const send = async () => {
     while (!signal.aborted) {
+      if (next >= worst.length) onAllSent();
       const { what, path, method = "GET", body, headers } = worst[next++ % worst.length] as Asked;
       const authorization = `Bearer ${await token()}`;
       const common = { accept: "application/json, text/event-stream", "content-type": "application/json" };
@@ -200,26 +209,40 @@ export async function hostileSoak(options: HostileSoakOptions): Promise<SoakChec
       }
       return token;
     };
-    const attacking = attack(origin, tokenNow, ending.signal);
-    // What fails in it is told below.
-    attacking.catch(() => {});
     const wrong: string[] = [];
-    await Promise.all(
-      honest.map(async (client) => {
-        for (let i = 0; i < programs; i++) {
-          const id = `${client.name}-${i}`;
-          const { envelope, instead } = await client.run(id, PROGRAM);
-          const result = envelope?.result.ok === true ? JSON.stringify(envelope.result.data) : undefined;
-          if (result !== JSON.stringify({ mine: id }))
-            wrong.push(`${id}: ${instead?.text ?? JSON.stringify(envelope?.result)}`.slice(0, 300));
-          else if (JSON.stringify(envelope).includes(MARK)) wrong.push(`${id} was shown what another sent`);
-        }
-      }),
-    );
+    /** All honest people run their programs. Returns how long each took, in milliseconds. */
+    const work = async (when: string): Promise<number[]> => {
+      const took: number[] = [];
+      await Promise.all(
+        honest.map(async (client) => {
+          for (let i = 0; i < programs; i++) {
+            const id = `${client.name}-${when}-${i}`;
+            const begun = performance.now();
+            const { envelope, instead } = await client.run(id, PROGRAM);
+            took.push(performance.now() - begun);
+            const result = envelope?.result.ok === true ? JSON.stringify(envelope.result.data) : undefined;
+            if (result !== JSON.stringify({ mine: id }))
+              wrong.push(`${id}: ${instead?.text ?? JSON.stringify(envelope?.result)}`.slice(0, 300));
+            else if (JSON.stringify(envelope).includes(MARK)) wrong.push(`${id} was shown what another sent`);
+          }
+        }),
+      );
+      return took;
+    };
+    // The first programs wait for logins and the first sandboxes.
+    if (options.measures) await work("first");
+    const before = await work("before");
+    const sent = Promise.withResolvers<void>();
+    const attacking = attack(origin, tokenNow, ending.signal, sent.resolve);
+    // What fails in it is told below, and nothing more is sent then.
+    attacking.catch(sent.resolve);
+    const beside = await work("beside");
+    await sent.promise;
     const seen = await seenByOthers(origin, await tokenOf("client-0", issuer.url, balanced.url.href));
     ending.abort();
     const { answered, failed } = await attacking;
-    const figures = `${clients * programs} programs of ${clients} people, ${answered} hostile requests`;
+    const rounds = [...(options.measures ? ["first"] : []), "before", "beside"];
+    const figures = `${rounds.length * clients * programs} programs of ${clients} people, ${answered} hostile requests`;
     checks.none("every honest program has its own answer", figures, wrong);
     checks.none("no hostile request makes ptc fail", figures, failed);
     checks.check("the hostile requests are answered", figures, answered > 0);
@@ -230,7 +253,11 @@ export async function hostileSoak(options: HostileSoakOptions): Promise<SoakChec
     );
     const noted = [...readFileSync(log, "utf8").split("\n"), ...counter.ids];
     const expected = names.flatMap((name) =>
-      Array.from({ length: programs }, (_, i) => [`${name}-${i}/0`, `${name}-${i}/1`]).flat(),
+      rounds.flatMap((when) =>
+        Array.from({ length: programs }, (_, i) =>
+          [0, 1].map((part) => `${name}-${when}-${i}/${part}`),
+        ).flat(),
+      ),
     );
     const times = (id: string) => noted.filter((line) => line.trim() === id).length;
     checks.none(
@@ -246,6 +273,13 @@ export async function hostileSoak(options: HostileSoakOptions): Promise<SoakChec
       `${heldMs} ms of processor time at most`,
       heldMs <= MAX_HELD_MS,
     );
+    const [p95Before, p95Beside] = [p95(before), p95(beside)];
+    if (options.measures)
+      checks.check(
+        "the honest wait about as long as without the hostile person",
+        `p95 ${Math.round(p95Before)} ms before, ${Math.round(p95Beside)} ms beside`,
+        p95Beside <= MAX_RATIO * p95Before,
+      );
     return checks.all;
   } finally {
     ending.abort();
@@ -254,6 +288,10 @@ export async function hostileSoak(options: HostileSoakOptions): Promise<SoakChec
     counter.close();
     issuer.close();
   }
+}
+
+function p95(times: readonly number[]): number {
+  return times.toSorted((a, b) => a - b)[Math.ceil(times.length * 0.95) - 1] ?? Number.NaN;
 }
 
 /** What an honest person reads of the records, and which of it somebody else sent. */
