@@ -17,6 +17,7 @@ import { http } from "./runs/http.ts";
 import { kubernetes } from "./runs/kubernetes.ts";
 import { library } from "./runs/library.ts";
 import { calls, pythonPrograms, refills, trivialRun } from "./runs/served.ts";
+import { servers } from "./runs/servers.ts";
 import { coldRun, sharedHost } from "./runs/shell.ts";
 import { wasm } from "./runs/wasm.ts";
 import { brokeredCall, insideSandbox } from "./sandboxed.ts";
@@ -38,6 +39,7 @@ const MEASUREMENTS: readonly Measurement[] = [
   coldRun,
   engines,
   wasm,
+  servers,
   kubernetes,
   arrivals,
   growth,
