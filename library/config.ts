@@ -34,7 +34,7 @@ export interface PtcConfig {
           [k: string]: string | { [key: string]: unknown };
         };
         /**
-         * the folder that it starts in, relative to that of ptc.yaml
+         * its working folder, relative to the folder of ptc.yaml
          */
         cwd?: string;
         /**
@@ -52,14 +52,14 @@ export interface PtcConfig {
                      */
                     host: string;
                     /**
-                     * whether the name may lead into a private network; by default only names that no public network has may, such as `db.internal`
+                     * whether the name may resolve to a private address; by default only names that no public network has may, such as `db.internal`
                      */
                     private?: boolean;
                   }
                 | string
               )[];
               /**
-               * what of this machine the server sees; by default nothing
+               * the files of this machine that the server sees; by default none
                */
               files?: {
                 /**
@@ -176,11 +176,11 @@ export interface PtcConfig {
                */
               type?: "oauth" | "client_credentials" | "none";
               /**
-               * who calls over HTTP is taken along: ptc exchanges the token of the caller for one of the same person for this server (RFC 8693)
+               * calls act as the person who calls ptc over HTTP: ptc exchanges that person's token for one that this server accepts (RFC 8693)
                */
               token_exchange?: {
                 /**
-                 * the authorization server that is asked; the caller's token goes nowhere else
+                 * the authorization server that exchanges tokens; ptc sends the caller's token nowhere else
                  */
                 issuer: string;
                 /**
@@ -213,7 +213,7 @@ export interface PtcConfig {
                */
               identity_assertion?: {
                 /**
-                 * the authorization server that is asked; the caller's token goes nowhere else
+                 * the authorization server that exchanges tokens; ptc sends the caller's token nowhere else
                  */
                 issuer: string;
                 /**
@@ -325,7 +325,7 @@ export interface PtcConfig {
          */
         pii?: {
           /**
-           * kinds that a run shows which has read from this server, and from no other that does not allow them
+           * kinds that ptc does not redact in a run that reads from this server, and from no server that does not allow them
            */
           allow?: ("email" | "phone" | "card" | "iban" | "national_id" | "ip")[] | null;
         } | null;
@@ -381,7 +381,7 @@ export interface PtcConfig {
          */
         apps?: "allow" | "off";
         /**
-         * whether all principals share one connection to it, and on stdio one process. By default each principal has its own; share what holds nothing of a person
+         * whether all principals share one connection to it, and on stdio one process. By default each principal has its own; share only servers that hold no personal data
          */
         shared?: boolean;
         /**
@@ -393,7 +393,7 @@ export interface PtcConfig {
          */
         max_parallel_calls?: number;
         /**
-         * calls to it that wait; by default 1000. A further one fails at once
+         * calls that wait for it; by default 1000. One more fails at once
          */
         max_queued_calls?: number;
         /**
@@ -412,7 +412,7 @@ export interface PtcConfig {
      */
     allow?: string[];
     /**
-     * patterns of the tools that they may not call
+     * patterns of tools that programs may not call
      */
     block?: string[] | null;
     /**
@@ -458,19 +458,19 @@ export interface PtcConfig {
           outputSchema?: string | { [key: string]: unknown };
           annotations?: {
             /**
-             * as MCP has it: it changes nothing
+             * MCP's annotation: it changes nothing
              */
             readOnlyHint?: boolean;
             /**
-             * as MCP has it: it may destroy, and needs approval
+             * MCP's annotation: it may destroy data, and needs approval
              */
             destructiveHint?: boolean;
             /**
-             * as MCP has it: calling it again changes nothing more
+             * MCP's annotation: calling it again changes nothing more
              */
             idempotentHint?: boolean;
             /**
-             * as MCP has it: it reaches out of this machine
+             * MCP's annotation: it reaches beyond this machine
              */
             openWorldHint?: boolean;
           };
@@ -483,7 +483,7 @@ export interface PtcConfig {
            */
           max_output_bytes?: number;
           /**
-           * the folder that it runs in, relative to that of ptc.yaml
+           * its working folder, relative to the folder of ptc.yaml
            */
           cwd?: string;
           /**
@@ -537,7 +537,7 @@ export interface PtcConfig {
   } | null;
   approvals?: {
     /**
-     * which tools need approval by themselves: those that say that they are destructive, or with `destructive` also those that say nothing
+     * which tools need approval by default: `annotated`, those annotated as destructive; `destructive`, also those that say nothing of it
      */
     default?: "annotated" | "destructive";
     /**
@@ -545,7 +545,7 @@ export interface PtcConfig {
      */
     ask?: string[] | null;
     /**
-     * patterns of tools that never do
+     * patterns of tools that never need one
      */
     allow?: string[] | null;
     /**
@@ -557,7 +557,7 @@ export interface PtcConfig {
      */
     require?: "any" | "terminal" | "passkey";
     /**
-     * whether a run that waits longer than its client can is suspended; else the call is denied
+     * whether a run is suspended when its question outlasts the client's patience; otherwise the call is denied
      */
     suspend?: boolean;
     /**
@@ -584,24 +584,24 @@ export interface PtcConfig {
     | (string[] | null);
   labels?: {
     /**
-     * `conversation`: once a model was shown labelled data, what it writes carries the labels too; `run`: it does not
+     * `conversation`: once a model has seen labelled data, what it writes carries the labels too; `run`: it does not
      */
     scope?: "conversation" | "run";
     /**
-     * what becomes of a call with a value that its argument does not accept: `ask` asks a person
+     * what happens to a call with a value that its argument does not accept: `ask` asks a person
      */
     refused?: "deny" | "ask";
     /**
-     * `careful`: a person is asked about each change that might not be made if labelled data were other data
+     * `careful`: a person is asked about each change that labelled data may have decided
      */
     preset?: "none" | "careful";
     /**
-     * names of `lists` whose values a model may be shown without carrying their labels, such as ids
+     * names of `lists` whose values, such as ids, a model may see without taking on their labels
      */
     plain?: string[] | null;
   } | null;
   /**
-   * named lists of patterns for `accepts`, `labels.plain` and rules; `*` stands for any characters but spaces and separators. `{ file: PATH }` has one a line
+   * named lists of patterns for `accepts`, `labels.plain` and rules; `*` stands for any characters but spaces and separators. `{ file: PATH }` reads one from each line
    */
   lists?: {
     [k: string]:
@@ -628,7 +628,7 @@ export interface PtcConfig {
      */
     max_reply_bytes?: number;
     /**
-     * what a program writes with `console.error` and to stderr
+     * what a program may write with `console.error` and to stderr
      */
     max_stderr_bytes?: number;
     /**
@@ -648,7 +648,7 @@ export interface PtcConfig {
      */
     max_parallel_programs?: number;
     /**
-     * programs of one principal that wait for their turn, in the order of arrival; a further one fails with `Busy`. Principals take turns
+     * programs of one principal that wait for their turn, in the order of arrival; one more fails with `Busy`. Principals take turns
      */
     max_queued_programs?: number;
     /**
@@ -682,15 +682,15 @@ export interface PtcConfig {
        */
       max_parallel_programs?: number;
       /**
-       * programs that begin in one minute of the clock; a further one fails with `Busy`, which says when there is more
+       * programs that begin in one minute of the clock; one more fails with `Busy`, which says when to try again
        */
       max_programs_per_minute?: number;
       /**
-       * calls of programs in one minute of the clock; a further one fails, and says when there is more
+       * calls of programs in one minute of the clock; one more fails, and says when to try again
        */
       max_calls_per_minute?: number;
       /**
-       * processor time of programs in one day of UTC: how long each has run, its waits for tools included and those for people not, times `execution.cpus`; counted when it has ended
+       * processor time of programs in one day of UTC: the time that each runs, with its waits for tools and without those for people, times `execution.cpus`; counted at its end
        */
       max_cpu_seconds_per_day?: number;
       /**
@@ -707,15 +707,15 @@ export interface PtcConfig {
        */
       max_parallel_programs?: number;
       /**
-       * programs that begin in one minute of the clock; a further one fails with `Busy`, which says when there is more
+       * programs that begin in one minute of the clock; one more fails with `Busy`, which says when to try again
        */
       max_programs_per_minute?: number;
       /**
-       * calls of programs in one minute of the clock; a further one fails, and says when there is more
+       * calls of programs in one minute of the clock; one more fails, and says when to try again
        */
       max_calls_per_minute?: number;
       /**
-       * processor time of programs in one day of UTC: how long each has run, its waits for tools included and those for people not, times `execution.cpus`; counted when it has ended
+       * processor time of programs in one day of UTC: the time that each runs, with its waits for tools and without those for people, times `execution.cpus`; counted at its end
        */
       max_cpu_seconds_per_day?: number;
       /**
@@ -724,7 +724,7 @@ export interface PtcConfig {
       max_result_bytes_per_day?: number;
     } | null;
     /**
-     * groups, of `policy.groups` and of logins: `together` is what the members of a group may use together, `each` what each of them may instead of `limits.each`; of several groups the most generous counts
+     * groups, of `policy.groups` and of logins: `together` is what the members of a group may use together, `each` what each of them may instead of `limits.each`; for a member of several groups the most generous counts
      */
     groups?: {
       [k: string]: {
@@ -734,15 +734,15 @@ export interface PtcConfig {
            */
           max_parallel_programs?: number;
           /**
-           * programs that begin in one minute of the clock; a further one fails with `Busy`, which says when there is more
+           * programs that begin in one minute of the clock; one more fails with `Busy`, which says when to try again
            */
           max_programs_per_minute?: number;
           /**
-           * calls of programs in one minute of the clock; a further one fails, and says when there is more
+           * calls of programs in one minute of the clock; one more fails, and says when to try again
            */
           max_calls_per_minute?: number;
           /**
-           * processor time of programs in one day of UTC: how long each has run, its waits for tools included and those for people not, times `execution.cpus`; counted when it has ended
+           * processor time of programs in one day of UTC: the time that each runs, with its waits for tools and without those for people, times `execution.cpus`; counted at its end
            */
           max_cpu_seconds_per_day?: number;
           /**
@@ -756,15 +756,15 @@ export interface PtcConfig {
            */
           max_parallel_programs?: number;
           /**
-           * programs that begin in one minute of the clock; a further one fails with `Busy`, which says when there is more
+           * programs that begin in one minute of the clock; one more fails with `Busy`, which says when to try again
            */
           max_programs_per_minute?: number;
           /**
-           * calls of programs in one minute of the clock; a further one fails, and says when there is more
+           * calls of programs in one minute of the clock; one more fails, and says when to try again
            */
           max_calls_per_minute?: number;
           /**
-           * processor time of programs in one day of UTC: how long each has run, its waits for tools included and those for people not, times `execution.cpus`; counted when it has ended
+           * processor time of programs in one day of UTC: the time that each runs, with its waits for tools and without those for people, times `execution.cpus`; counted at its end
            */
           max_cpu_seconds_per_day?: number;
           /**
@@ -775,7 +775,7 @@ export interface PtcConfig {
       } | null;
     };
     /**
-     * single principals, instead of what is said of each
+     * single principals, instead of `each`
      */
     principals?: {
       [k: string]: {
@@ -784,15 +784,15 @@ export interface PtcConfig {
          */
         max_parallel_programs?: number;
         /**
-         * programs that begin in one minute of the clock; a further one fails with `Busy`, which says when there is more
+         * programs that begin in one minute of the clock; one more fails with `Busy`, which says when to try again
          */
         max_programs_per_minute?: number;
         /**
-         * calls of programs in one minute of the clock; a further one fails, and says when there is more
+         * calls of programs in one minute of the clock; one more fails, and says when to try again
          */
         max_calls_per_minute?: number;
         /**
-         * processor time of programs in one day of UTC: how long each has run, its waits for tools included and those for people not, times `execution.cpus`; counted when it has ended
+         * processor time of programs in one day of UTC: the time that each runs, with its waits for tools and without those for people, times `execution.cpus`; counted at its end
          */
         max_cpu_seconds_per_day?: number;
         /**
@@ -809,7 +809,7 @@ export interface PtcConfig {
          */
         max?: number;
         /**
-         * a session ends after this long without a program
+         * a session ends after this time without a program
          */
         idle_minutes?: number;
       }
@@ -832,19 +832,19 @@ export interface PtcConfig {
      */
     warm?: number;
     /**
-     * the most, while many programs come; by default four for each core if the memory is enough
+     * the most that are kept while programs arrive often; by default four for each core if the memory is enough
      */
     max_warm?: number;
     /**
-     * how programs reach ptc; `auto`: by a socket where the engine can mount one, or a connection to the pod where there are certificates for it, else attached
+     * how programs reach ptc; `auto`: by a socket where the engine can mount one, or by a connection to the pod where there are certificates, otherwise attached to the container
      */
     channel?: "auto" | "socket" | "attached";
     /**
-     * whether MCP servers that are commands run in sandboxes too: `required` for all; `wanted` for all, but as processes of this machine where no engine is; `off` for those alone whose own `sandbox` says so
+     * whether MCP servers that are commands run in sandboxes too: `required` for all; `wanted` for all, but as processes of this machine where no engine is; `off` only for those whose own `sandbox` says so
      */
     servers?: "required" | "wanted" | "off";
     /**
-     * packages of the distribution for programs in Python; `ptc image build` builds them in
+     * packages of Debian for programs in Python; `ptc image build` adds them to the image
      */
     python_packages?: string[] | null;
     /**
@@ -881,7 +881,7 @@ export interface PtcConfig {
      */
     wasm?: {
       /**
-       * `read_only`: a person is asked for calls of tools that do not say that they only read, as if `approvals.ask` named them; `all`: these are called as with any engine
+       * `read_only`: a person approves calls of tools that are not annotated as reading only, as if `approvals.ask` named them; `all`: as with any other engine
        */
       tools?: "read_only" | "all";
     } | null;
@@ -900,7 +900,7 @@ export interface PtcConfig {
          */
         off?: true;
         /**
-         * the background host ends after this long without a command
+         * the background host ends after this time without a command
          */
         idle_seconds?: number;
       }
@@ -1017,7 +1017,7 @@ export interface PtcConfig {
      */
     pii?: {
       /**
-       * kinds that the model gets as they are; for others it gets marks
+       * kinds that the model gets unredacted; for others it gets marks
        */
       allow?: ("email" | "phone" | "card" | "iban" | "national_id" | "ip")[] | null;
     } | null;
@@ -1025,21 +1025,21 @@ export interface PtcConfig {
   pii?:
     | {
         /**
-         * kinds of personal data that are redacted in what leaves a run; `pii: [...]` is short for it
+         * kinds of personal data that ptc redacts in what leaves a run; `pii: [...]` is short for it
          */
         redact?: ("email" | "phone" | "card" | "iban" | "national_id" | "ip")[] | null;
         /**
-         * ISO 3166-1 codes: whose phone numbers are known without a `+`, and whose national ids are looked for
+         * ISO 3166-1 codes of the countries whose phone numbers ptc recognises without a `+`, and whose national ids it looks for
          */
         countries?: string[] | null;
       }
     | (string[] | null);
   /**
-   * which tools `ptc serve` lists beside its own: `auto`, all where they cost less than 2 % of a context of 200,000 tokens and no call is decided by what its run has read; `direct`, all, and clients get all else that servers offer: [docs](clients.md#all-that-servers-offer); `search`, none
+   * which tools `ptc serve` lists beside its own: `auto`, all where they cost less than 2 % of a context of 200,000 tokens and no call is decided by what its run has read; `direct`, all, and clients also get everything else that servers offer: [docs](clients.md#all-that-servers-offer); `search`, none
    */
   discovery?: "auto" | "search" | "direct";
   /**
-   * servers and tools that are listed in any case: a server's name, `<server>.<tool>`, or a pattern of `mcp__<server>__<tool>`
+   * servers and tools that are always listed: a server's name, `<server>.<tool>`, or a pattern of `mcp__<server>__<tool>`
    */
   direct?: string[] | null;
   /**
@@ -1052,7 +1052,7 @@ export interface PtcConfig {
   audit?:
     | {
         /**
-         * a call that may change something goes out only when its line is on the disk
+         * a call that may change something is sent only after its line is on the disk
          */
         strict?: boolean;
         /**
@@ -1060,7 +1060,7 @@ export interface PtcConfig {
          */
         max_file_mb?: number;
         /**
-         * of files, from their last line
+         * how long files are kept after their last line
          */
         keep_days?: number;
         /**
@@ -1089,7 +1089,7 @@ export interface PtcConfig {
      */
     listen?: string;
     /**
-     * the URL that clients are given, and that tokens are for; its path is where MCP is served
+     * the URL that clients use, and the audience of tokens; MCP is served at its path
      */
     public_url?: string;
     tls?: {
@@ -1107,12 +1107,12 @@ export interface PtcConfig {
      */
     trusted_proxies?: string[] | null;
     /**
-     * how long running programs have to end after SIGTERM
+     * how long programs may go on after SIGTERM
      */
     drain_seconds?: number;
     auth?: {
       /**
-       * who says who somebody is: OAuth issuers whose tokens are accepted
+       * the OAuth issuers whose tokens are accepted
        */
       issuers?: {
         /**
@@ -1124,7 +1124,7 @@ export interface PtcConfig {
          */
         audience?: string | string[];
         /**
-         * the algorithms by which its tokens may be signed
+         * the algorithms that may sign its tokens
          */
         algorithms?: (
           | "RS256"
@@ -1147,7 +1147,7 @@ export interface PtcConfig {
          */
         jwks_url?: string;
         /**
-         * the claim that names a person for good
+         * the claim that identifies a person and never changes
          */
         subject?: string;
         /**
@@ -1160,15 +1160,15 @@ export interface PtcConfig {
         groups?: string;
         scopes?: {
           /**
-           * who has it: whoever has one of these among scopes (`scope`, `scp`), roles (`roles`) and groups; `*` is everybody; by default the scope `ptc:run`
+           * a token has this scope if one of these is among its scopes (`scope`, `scp`), roles (`roles`) or groups; `*` stands for every token; by default the scope `ptc:run`
            */
           "ptc:run"?: string[];
           /**
-           * who has it: whoever has one of these among scopes (`scope`, `scp`), roles (`roles`) and groups; `*` is everybody; by default the scope `ptc:approve`
+           * a token has this scope if one of these is among its scopes (`scope`, `scp`), roles (`roles`) or groups; `*` stands for every token; by default the scope `ptc:approve`
            */
           "ptc:approve"?: string[];
           /**
-           * who has it: whoever has one of these among scopes (`scope`, `scp`), roles (`roles`) and groups; `*` is everybody; by default the scope `ptc:admin`
+           * a token has this scope if one of these is among its scopes (`scope`, `scp`), roles (`roles`) or groups; `*` stands for every token; by default the scope `ptc:admin`
            */
           "ptc:admin"?: string[];
         };
@@ -1178,7 +1178,7 @@ export interface PtcConfig {
         request_scopes?: string[];
         login?: {
           /**
-           * ptc's own client at the issuer, whose redirect URIs are `PUBLIC_URL/logins/who` and, for the console, `/console/callback` of the same host: who logs in with a browser is asked there who they are
+           * ptc's own client at the issuer, whose redirect URIs are `PUBLIC_URL/logins/who` and, for the console, `/console/callback` of the same host: people who use a browser log in there
            */
           client_id: string;
           /**
@@ -1192,7 +1192,7 @@ export interface PtcConfig {
         };
         introspection?: {
           /**
-           * ptc's own client at the issuer, which asks about opaque tokens
+           * ptc's own client at the issuer, for introspecting opaque tokens
            */
           client_id: string;
           /**
@@ -1200,11 +1200,11 @@ export interface PtcConfig {
            */
           client_secret: string | { [key: string]: unknown };
           /**
-           * where tokens are asked about; by default what the issuer's metadata says
+           * the introspection endpoint; by default what the issuer's metadata says
            */
           url?: string;
           /**
-           * how long an answer counts, and so how long a revoked token does
+           * how long an answer is kept, and so how long a revoked token still counts
            */
           cache_seconds?: number;
         };
@@ -1218,11 +1218,11 @@ export interface PtcConfig {
   notify?: {
     webhook?: {
       /**
-       * where each question is posted as JSON; https, or http on this machine; a value as for `servers[].env`
+       * the URL that receives each question as JSON; https, or http on this machine; a value as for `servers[].env`
        */
       url: string | { [key: string]: unknown };
       /**
-       * what signs it, as Standard Webhooks has it: `whsec_` and 24 to 64 bytes in base64; a value as for `servers[].env`
+       * the key that signs it (Standard Webhooks): `whsec_` and 24 to 64 bytes in base64; a value as for `servers[].env`
        */
       secret: string | { [key: string]: unknown };
     };
@@ -1252,7 +1252,7 @@ export interface PtcConfig {
      */
     command?: string[];
     /**
-     * how long a question waits in a client before others are told; a suspended run is told at once
+     * how long a question waits in a client before ptc notifies others; for a suspended run it notifies at once
      */
     after_seconds?: number;
   } | null;
@@ -1262,7 +1262,7 @@ export interface PtcConfig {
      */
     url?: string | { [key: string]: unknown };
     /**
-     * with what logins and suspended runs are encrypted there: 32 bytes in base64, as `openssl rand -base64 32` prints them; of a list the first encrypts, and all decrypt; values as for `servers[].env`
+     * the key that encrypts logins and suspended runs there: 32 bytes in base64, as `openssl rand -base64 32` prints them; of a list the first encrypts, and all decrypt; values as for `servers[].env`
      */
     encryption_key?: (string | { [key: string]: unknown })[] | (string | { [key: string]: unknown });
   } | null;

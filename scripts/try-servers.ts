@@ -66,7 +66,9 @@ async function main(names: string[]): Promise<number> {
 function judge(plain: Said | string, walled: Said | string): [string, boolean] {
   if (typeof plain === "string") return [`does not start as a process either: ${plain}`, true];
   if (typeof walled === "string") return [`does not start: ${walled}`, false];
-  if (!isDeepStrictEqual(plain.tools, walled.tools)) return ["lists other tools", false];
+  const other = walled.tools.find((tool, index) => !isDeepStrictEqual(tool, plain.tools[index]));
+  if (other !== undefined || plain.tools.length !== walled.tools.length)
+    return [`lists ${walled.tools.length} tools, first another: ${brief(other)}`, false];
   if (plain.answer === undefined) return ["the same tools", true];
   if (isDeepStrictEqual(plain.answer, walled.answer)) return ["the same tools, the same answer", true];
   return [`answers otherwise: ${brief(walled.answer)}, and as a process ${brief(plain.answer)}`, false];

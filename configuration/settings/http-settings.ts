@@ -59,14 +59,14 @@ const Issuer = mapping(
       list(oneOf(ALGORITHMS))
         .min(1, { error: "must have at least one algorithm" })
         .default(["RS256", "ES256"]),
-      "the algorithms by which its tokens may be signed",
+      "the algorithms that may sign its tokens",
     ),
     clock_skew_seconds: setting(
       wholeNumber(0, 300).default(30),
       "how far its clock may be from this machine's",
     ),
     jwks_url: setting(issuerUrl().optional(), "where its keys are; by default what its metadata says"),
-    subject: setting(text(256).default("sub"), "the claim that names a person for good"),
+    subject: setting(text(256).default("sub"), "the claim that identifies a person and never changes"),
     name: setting(
       text(256).optional(),
       "the claim with a name for people; by default `name`, `preferred_username` or `email`",
@@ -82,7 +82,7 @@ const Issuer = mapping(
             scope,
             setting(
               list(text(1_024)).optional(),
-              `who has it: whoever has one of these among scopes (\`scope\`, \`scp\`), roles (\`roles\`) and groups; \`*\` is everybody; by default the scope \`${scope}\``,
+              `a token has this scope if one of these is among its scopes (\`scope\`, \`scp\`), roles (\`roles\`) or groups; \`*\` stands for every token; by default the scope \`${scope}\``,
             ),
           ]),
         ) as Record<(typeof SCOPES)[number], z.ZodOptional<z.ZodArray<z.ZodString>>>,
@@ -96,7 +96,7 @@ const Issuer = mapping(
       mapping({
         client_id: setting(
           text(2_048),
-          "ptc's own client at the issuer, whose redirect URIs are `PUBLIC_URL/logins/who` and, for the console, `/console/callback` of the same host: who logs in with a browser is asked there who they are",
+          "ptc's own client at the issuer, whose redirect URIs are `PUBLIC_URL/logins/who` and, for the console, `/console/callback` of the same host: people who use a browser log in there",
         ),
         client_secret: setting(
           expanded(secret(secretValue(text(8_192)).optional())),
@@ -110,18 +110,18 @@ const Issuer = mapping(
     ),
     introspection: setting(
       mapping({
-        client_id: setting(text(2_048), "ptc's own client at the issuer, which asks about opaque tokens"),
+        client_id: setting(text(2_048), "ptc's own client at the issuer, for introspecting opaque tokens"),
         client_secret: setting(
           expanded(secret(secretValue(text(8_192)))),
           "the client's secret; a value as for `servers[].env`",
         ),
         url: setting(
           issuerUrl().optional(),
-          "where tokens are asked about; by default what the issuer's metadata says",
+          "the introspection endpoint; by default what the issuer's metadata says",
         ),
         cache_seconds: setting(
           numberBetween(0, 60).default(10),
-          "how long an answer counts, and so how long a revoked token does",
+          "how long an answer is kept, and so how long a revoked token still counts",
         ),
       }).optional(),
     ),
@@ -145,7 +145,7 @@ export const Http = section({
         error: "must be an http or https URL without a query, such as https://ptc.example.com/mcp",
       })
       .optional(),
-    "the URL that clients are given, and that tokens are for; its path is where MCP is served",
+    "the URL that clients use, and the audience of tokens; MCP is served at its path",
     { value: '"https://ptc.example.com/mcp"' },
   ),
   tls: setting(
@@ -171,17 +171,13 @@ export const Http = section({
     "addresses and networks of proxies that end TLS in front of ptc, whose `X-Forwarded-*` count",
     { value: "[10.0.0.0/8]" },
   ),
-  drain_seconds: setting(
-    wholeNumber(1, 3_600).default(30),
-    "how long running programs have to end after SIGTERM",
-    {},
-  ),
+  drain_seconds: setting(wholeNumber(1, 3_600).default(30), "how long programs may go on after SIGTERM", {}),
   auth: setting(
     mapping(
       {
         issuers: setting(
           list(Issuer).max(16, { error: "must be at most 16 issuers" }).default([]),
-          "who says who somebody is: OAuth issuers whose tokens are accepted",
+          "the OAuth issuers whose tokens are accepted",
         ),
         tokens: setting(trueOrFalse().default(true), "whether tokens of `ptc token create` are accepted"),
       },

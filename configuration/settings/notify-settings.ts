@@ -20,11 +20,11 @@ export const Notify = section({
       {
         url: setting(
           expanded(secret(secretValue(text(8_192)))),
-          "where each question is posted as JSON; https, or http on this machine; a value as for `servers[].env`",
+          "the URL that receives each question as JSON; https, or http on this machine; a value as for `servers[].env`",
         ),
         secret: setting(
           expanded(secret(secretValue(text(1_024)))),
-          "what signs it, as Standard Webhooks has it: `whsec_` and 24 to 64 bytes in base64; a value as for `servers[].env`",
+          "the key that signs it (Standard Webhooks): `whsec_` and 24 to 64 bytes in base64; a value as for `servers[].env`",
         ),
       },
       "must be a mapping with `url` and `secret`",
@@ -62,6 +62,6 @@ export const Notify = section({
   ),
   after_seconds: setting(
     wholeNumber(0, 86_400).default(10),
-    "how long a question waits in a client before others are told; a suspended run is told at once",
+    "how long a question waits in a client before ptc notifies others; for a suspended run it notifies at once",
   ),
 });

@@ -228,7 +228,7 @@ function exchangeClient() {
   return {
     issuer: setting(
       text(2_048).regex(/^https?:\/\/[^\s?#]+$/, { error: "must be an https URL without a query" }),
-      "the authorization server that is asked; the caller's token goes nowhere else",
+      "the authorization server that exchanges tokens; ptc sends the caller's token nowhere else",
     ),
     client_id: setting(text(2_048), "the id of ptc's client there"),
     client_secret: setting(
@@ -267,7 +267,7 @@ const Auth = z.preprocess(
           "whether ptc shows a token of its own (`client_credentials`), so that the new one says in `act` who acts",
         ),
       }).optional(),
-      "who calls over HTTP is taken along: ptc exchanges the token of the caller for one of the same person for this server (RFC 8693)",
+      "calls act as the person who calls ptc over HTTP: ptc exchanges that person's token for one that this server accepts (RFC 8693)",
     ),
     identity_assertion: setting(
       mapping(exchangeClient()).optional(),
@@ -345,7 +345,7 @@ const SandboxOfServer = mapping(
               ),
               private: setting(
                 trueOrFalse().optional(),
-                "whether the name may lead into a private network; by default only names that no public network has may, such as `db.internal`",
+                "whether the name may resolve to a private address; by default only names that no public network has may, such as `db.internal`",
               ),
             }),
           ),
@@ -370,7 +370,7 @@ const SandboxOfServer = mapping(
       )
         .max(64, { error: "must be at most 64 files or folders" })
         .optional(),
-      "what of this machine the server sees; by default nothing",
+      "the files of this machine that the server sees; by default none",
     ),
     memory_mb: setting(
       wholeNumber(64, 65_536).optional(),
@@ -393,7 +393,7 @@ const Server = mapping({
     expanded(environment()),
     "its environment, beside a minimal one. A value is a text, in which variables are expanded, or names its source",
   ),
-  cwd: setting(expanded(folder().optional()), "the folder that it starts in, relative to that of ptc.yaml"),
+  cwd: setting(expanded(folder().optional()), "its working folder, relative to the folder of ptc.yaml"),
   sandbox: setting(
     expanded(
       shorthand(
@@ -457,7 +457,7 @@ const Server = mapping({
   ),
   ...flow(),
   pii: piiAllowed(
-    "kinds that a run shows which has read from this server, and from no other that does not allow them",
+    "kinds that ptc does not redact in a run that reads from this server, and from no server that does not allow them",
   ),
   tools: setting(
     z
@@ -480,7 +480,7 @@ const Server = mapping({
   ),
   shared: setting(
     trueOrFalse().optional(),
-    "whether all principals share one connection to it, and on stdio one process. By default each principal has its own; share what holds nothing of a person",
+    "whether all principals share one connection to it, and on stdio one process. By default each principal has its own; share only servers that hold no personal data",
   ),
   max_connections: setting(
     wholeNumber(1, 10_000).optional(),
@@ -492,7 +492,7 @@ const Server = mapping({
   ),
   max_queued_calls: setting(
     wholeNumber(1, 100_000).optional(),
-    "calls to it that wait; by default 1000. A further one fails at once",
+    "calls that wait for it; by default 1000. One more fails at once",
   ),
   call_timeout_seconds: setting(
     wholeNumber(1, 86_400).optional(),
@@ -560,17 +560,23 @@ const LocalTool = mapping({
   ),
   outputSchema: setting(jsonSchema().optional(), "with `output: json`, JSON Schema of that value"),
   annotations: mapping({
-    readOnlyHint: setting(trueOrFalse().optional(), "as MCP has it: it changes nothing"),
-    destructiveHint: setting(trueOrFalse().optional(), "as MCP has it: it may destroy, and needs approval"),
-    idempotentHint: setting(trueOrFalse().optional(), "as MCP has it: calling it again changes nothing more"),
-    openWorldHint: setting(trueOrFalse().optional(), "as MCP has it: it reaches out of this machine"),
+    readOnlyHint: setting(trueOrFalse().optional(), "MCP's annotation: it changes nothing"),
+    destructiveHint: setting(
+      trueOrFalse().optional(),
+      "MCP's annotation: it may destroy data, and needs approval",
+    ),
+    idempotentHint: setting(
+      trueOrFalse().optional(),
+      "MCP's annotation: calling it again changes nothing more",
+    ),
+    openWorldHint: setting(trueOrFalse().optional(), "MCP's annotation: it reaches beyond this machine"),
   }).optional(),
   timeout_seconds: setting(
     wholeNumber(1, 86_400).optional(),
     "of one call; by default `execution.tool_call_timeout_seconds`",
   ),
   max_output_bytes: setting(wholeNumber(1, 33_554_432).default(1_048_576), "how much it may print"),
-  cwd: setting(expanded(folder().optional()), "the folder that it runs in, relative to that of ptc.yaml"),
+  cwd: setting(expanded(folder().optional()), "its working folder, relative to the folder of ptc.yaml"),
   env: setting(expanded(environment()), "its own variables; values as for `servers[].env`"),
   ...flow(),
 });
@@ -607,7 +613,7 @@ const ExtractModel = mapping({
   max_input_bytes: setting(wholeNumber(1_000, 4_194_304).default(262_144), "of one call"),
   timeout_seconds: setting(wholeNumber(1, 600).default(60), "of one call"),
   ...flow(),
-  pii: piiAllowed("kinds that the model gets as they are; for others it gets marks"),
+  pii: piiAllowed("kinds that the model gets unredacted; for others it gets marks"),
 });
 export type ExtractEntry = z.infer<typeof ExtractModel>;
 

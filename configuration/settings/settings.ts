@@ -101,15 +101,15 @@ function useLimits() {
     ),
     max_programs_per_minute: setting(
       wholeNumber(1, 10_000_000).optional(),
-      "programs that begin in one minute of the clock; a further one fails with `Busy`, which says when there is more",
+      "programs that begin in one minute of the clock; one more fails with `Busy`, which says when to try again",
     ),
     max_calls_per_minute: setting(
       wholeNumber(1, 100_000_000).optional(),
-      "calls of programs in one minute of the clock; a further one fails, and says when there is more",
+      "calls of programs in one minute of the clock; one more fails, and says when to try again",
     ),
     max_cpu_seconds_per_day: setting(
       wholeNumber(1, 1_000_000_000).optional(),
-      "processor time of programs in one day of UTC: how long each has run, its waits for tools included and those for people not, times `execution.cpus`; counted when it has ended",
+      "processor time of programs in one day of UTC: the time that each runs, with its waits for tools and without those for people, times `execution.cpus`; counted at its end",
     ),
     max_result_bytes_per_day: setting(
       wholeNumber(1, 1_000_000_000_000_000).optional(),
@@ -131,7 +131,7 @@ export const Settings = section({
         toolPatterns().optional(),
         "patterns of the tools that programs may call, all others are blocked; not with `block`",
       ),
-      block: setting(orEmpty(toolPatterns()), "patterns of the tools that they may not call", {
+      block: setting(orEmpty(toolPatterns()), "patterns of tools that programs may not call", {
         value: '["mcp__internal_apis__delete_*"]',
       }),
       local: LocalTools,
@@ -142,12 +142,12 @@ export const Settings = section({
     section({
       default: setting(
         oneOf(APPROVAL_DEFAULTS).default("annotated"),
-        "which tools need approval by themselves: those that say that they are destructive, or with `destructive` also those that say nothing",
+        "which tools need approval by default: `annotated`, those annotated as destructive; `destructive`, also those that say nothing of it",
       ),
       ask: setting(orEmpty(toolPatterns()), "patterns of tools that need approval as well", {
         value: '["mcp__*__delete_*"]',
       }),
-      allow: setting(orEmpty(toolPatterns()), "patterns of tools that never do", {}),
+      allow: setting(orEmpty(toolPatterns()), "patterns of tools that never need one", {}),
       mode: setting(
         oneOf(APPROVAL_MODES).default("call"),
         "`plan`: when a program reaches a call that needs approval, it is rehearsed, and a person is asked once about everything that it will change; `call`: about each call by itself",
@@ -160,7 +160,7 @@ export const Settings = section({
       ),
       suspend: setting(
         trueOrFalse().default(true),
-        "whether a run that waits longer than its client can is suspended; else the call is denied",
+        "whether a run is suspended when its question outlasts the client's patience; otherwise the call is denied",
         { comment: "a run that waits longer than its client can gives up its sandbox, and continues later" },
       ),
       expire_minutes: setting(
@@ -178,22 +178,22 @@ export const Settings = section({
     section({
       scope: setting(
         oneOf(["conversation", "run"]).default("conversation"),
-        "`conversation`: once a model was shown labelled data, what it writes carries the labels too; `run`: it does not",
+        "`conversation`: once a model has seen labelled data, what it writes carries the labels too; `run`: it does not",
         {},
       ),
       refused: setting(
         oneOf(["deny", "ask"]).default("deny"),
-        "what becomes of a call with a value that its argument does not accept: `ask` asks a person",
+        "what happens to a call with a value that its argument does not accept: `ask` asks a person",
         {},
       ),
       preset: setting(
         oneOf(["none", "careful"]).default("none"),
-        "`careful`: a person is asked about each change that might not be made if labelled data were other data",
+        "`careful`: a person is asked about each change that labelled data may have decided",
         {},
       ),
       plain: setting(
         orEmpty(list(ownName("list"))),
-        "names of `lists` whose values a model may be shown without carrying their labels, such as ids",
+        "names of `lists` whose values, such as ids, a model may see without taking on their labels",
       ),
     }),
   ),
@@ -211,7 +211,7 @@ export const Settings = section({
         { error: "must be a mapping of names to lists of patterns" },
       )
       .optional(),
-    "named lists of patterns for `accepts`, `labels.plain` and rules; `*` stands for any characters but spaces and separators. `{ file: PATH }` has one a line",
+    "named lists of patterns for `accepts`, `labels.plain` and rules; `*` stands for any characters but spaces and separators. `{ file: PATH }` reads one from each line",
     { value: '{ colleagues: ["*@example.com"] }' },
   ),
   languages: setting(
@@ -243,7 +243,7 @@ export const Settings = section({
       ),
       max_stderr_bytes: setting(
         wholeNumber(1_024, 33_554_432).default(262_144),
-        "what a program writes with `console.error` and to stderr",
+        "what a program may write with `console.error` and to stderr",
       ),
       tool_call_timeout_seconds: setting(
         wholeNumber(1, 86_400).default(30),
@@ -263,7 +263,7 @@ export const Settings = section({
       ),
       max_queued_programs: setting(
         wholeNumber(1, 1_000).default(32),
-        "programs of one principal that wait for their turn, in the order of arrival; a further one fails with `Busy`. Principals take turns",
+        "programs of one principal that wait for their turn, in the order of arrival; one more fails with `Busy`. Principals take turns",
       ),
       memory_mb: setting(wholeNumber(128, 1_048_576).default(512), "of one program", {}),
       cpus: setting(numberBetween(0.1, 256).default(1), "of one program"),
@@ -301,13 +301,13 @@ export const Settings = section({
             error: "must be a mapping of groups to { together: ..., each: ... }",
           })
           .default({}),
-        "groups, of `policy.groups` and of logins: `together` is what the members of a group may use together, `each` what each of them may instead of `limits.each`; of several groups the most generous counts",
+        "groups, of `policy.groups` and of logins: `together` is what the members of a group may use together, `each` what each of them may instead of `limits.each`; for a member of several groups the most generous counts",
       ),
       principals: setting(
         z
           .record(text(2_048), useLimits(), { error: "must be a mapping of principals to limits" })
           .default({}),
-        "single principals, instead of what is said of each",
+        "single principals, instead of `each`",
       ),
     }),
   ),
@@ -328,7 +328,7 @@ export const Settings = section({
             ),
             idle_minutes: setting(
               wholeNumber(1, 1_440).default(10),
-              "a session ends after this long without a program",
+              "a session ends after this time without a program",
               { comment: true },
             ),
           },
@@ -365,7 +365,7 @@ export const Settings = section({
       ),
       max_warm: setting(
         wholeNumber(0, 64).optional(),
-        "the most, while many programs come; by default four for each core if the memory is enough",
+        "the most that are kept while programs arrive often; by default four for each core if the memory is enough",
         {
           value: "8",
           comment: "the most, while many programs come; the default depends on cores and memory",
@@ -373,12 +373,12 @@ export const Settings = section({
       ),
       channel: setting(
         oneOf(["auto", "socket", "attached"]).default("auto"),
-        "how programs reach ptc; `auto`: by a socket where the engine can mount one, or a connection to the pod where there are certificates for it, else attached",
+        "how programs reach ptc; `auto`: by a socket where the engine can mount one, or by a connection to the pod where there are certificates, otherwise attached to the container",
         { comment: "how programs reach ptc: by a socket, attached, or auto, as the engine can" },
       ),
       servers: setting(
         oneOf(["required", "wanted", "off"]).default("off"),
-        "whether MCP servers that are commands run in sandboxes too: `required` for all; `wanted` for all, but as processes of this machine where no engine is; `off` for those alone whose own `sandbox` says so",
+        "whether MCP servers that are commands run in sandboxes too: `required` for all; `wanted` for all, but as processes of this machine where no engine is; `off` only for those whose own `sandbox` says so",
         { comment: "whether MCP servers run in sandboxes too: required | wanted | off" },
       ),
       python_packages: setting(
@@ -390,10 +390,10 @@ export const Settings = section({
             }),
           ).max(50, { error: "must be at most 50 packages" }),
         ),
-        "packages of the distribution for programs in Python; `ptc image build` builds them in",
+        "packages of Debian for programs in Python; `ptc image build` adds them to the image",
         {
           comment:
-            "such as [numpy, pandas]: packages of the distribution for programs in Python; `ptc image build` builds them in",
+            "such as [numpy, pandas]: packages of Debian for programs in Python; `ptc image build` adds them to the image",
         },
       ),
       kubernetes: setting(
@@ -430,7 +430,7 @@ export const Settings = section({
         section({
           tools: setting(
             oneOf(["read_only", "all"]).default("read_only"),
-            "`read_only`: a person is asked for calls of tools that do not say that they only read, as if `approvals.ask` named them; `all`: these are called as with any engine",
+            "`read_only`: a person approves calls of tools that are not annotated as reading only, as if `approvals.ask` named them; `all`: as with any other engine",
             {},
           ),
         }),
@@ -446,7 +446,7 @@ export const Settings = section({
         off: setting(z.literal(true).optional(), "the same as `host: off`"),
         idle_seconds: setting(
           wholeNumber(1, 86_400).default(600),
-          "the background host ends after this long without a command",
+          "the background host ends after this time without a command",
           {},
         ),
       },
@@ -471,7 +471,7 @@ export const Settings = section({
       {
         redact: setting(
           piiKinds(),
-          "kinds of personal data that are redacted in what leaves a run; `pii: [...]` is short for it",
+          "kinds of personal data that ptc redacts in what leaves a run; `pii: [...]` is short for it",
           { value: "[email, phone]" },
         ),
         countries: setting(
@@ -484,7 +484,7 @@ export const Settings = section({
                 }),
             ).max(32, { error: "must be at most 32 countries" }),
           ),
-          "ISO 3166-1 codes: whose phone numbers are known without a `+`, and whose national ids are looked for",
+          "ISO 3166-1 codes of the countries whose phone numbers ptc recognises without a `+`, and whose national ids it looks for",
           { value: "[DE, US]", comment: "whose phone numbers are written without a country's code" },
         ),
       },
@@ -497,7 +497,7 @@ export const Settings = section({
   ),
   discovery: setting(
     oneOf(["auto", "search", "direct"]).default("auto"),
-    "which tools `ptc serve` lists beside its own: `auto`, all where they cost less than 2 % of a context of 200,000 tokens and no call is decided by what its run has read; `direct`, all, and clients get all else that servers offer: [docs](clients.md#all-that-servers-offer); `search`, none",
+    "which tools `ptc serve` lists beside its own: `auto`, all where they cost less than 2 % of a context of 200,000 tokens and no call is decided by what its run has read; `direct`, all, and clients also get everything else that servers offer: [docs](clients.md#all-that-servers-offer); `search`, none",
     {
       heading: `The tools that a model has beside ptc's own: all if their definitions cost little (auto), all (direct), or none (search);
 and those that \`direct\` names in any case: a server, SERVER.TOOL, or a pattern such as mcp__github__get_*.`,
@@ -505,7 +505,7 @@ and those that \`direct\` names in any case: a server, SERVER.TOOL, or a pattern
   ),
   direct: setting(
     orEmpty(toolPatterns()),
-    "servers and tools that are listed in any case: a server's name, `<server>.<tool>`, or a pattern of `mcp__<server>__<tool>`",
+    "servers and tools that are always listed: a server's name, `<server>.<tool>`, or a pattern of `mcp__<server>__<tool>`",
     {},
   ),
   learn: setting(
@@ -528,11 +528,11 @@ and those that \`direct\` names in any case: a server, SERVER.TOOL, or a pattern
       {
         strict: setting(
           trueOrFalse().default(false),
-          "a call that may change something goes out only when its line is on the disk",
+          "a call that may change something is sent only after its line is on the disk",
           {},
         ),
         max_file_mb: setting(wholeNumber(1, 1_024).default(64), "ptc begins another file at this size"),
-        keep_days: setting(keptDays().default(365), "of files, from their last line", {}),
+        keep_days: setting(keptDays().default(365), "how long files are kept after their last line", {}),
         ...auditAddresses(),
       },
       {
@@ -544,7 +544,7 @@ and those that \`direct\` names in any case: a server, SERVER.TOOL, or a pattern
     "the audit log; `strict` is short for `strict: true`",
     {
       heading:
-        "Every call and run has a line in .ptc/audit.jsonl. `strict`: a call that may change something goes out only when its line is on the disk.",
+        "Every call and run has a line in .ptc/audit.jsonl. `strict`: a call that may change something is sent only after its line is on the disk.",
     },
   ),
   archive: headed(
@@ -593,7 +593,7 @@ and those that \`direct\` names in any case: a server, SERVER.TOOL, or a pattern
             ),
           ),
         ),
-        "with what logins and suspended runs are encrypted there: 32 bytes in base64, as `openssl rand -base64 32` prints them; of a list the first encrypts, and all decrypt; values as for `servers[].env`",
+        "the key that encrypts logins and suspended runs there: 32 bytes in base64, as `openssl rand -base64 32` prints them; of a list the first encrypts, and all decrypt; values as for `servers[].env`",
         { value: `"\${PTC_ENCRYPTION_KEY}"` },
       ),
     }),
