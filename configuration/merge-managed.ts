@@ -169,7 +169,7 @@ function otherPorts(servers: readonly ServerConfiguration[], settings: ManagedSe
 }
 
 /**
- * Why an API must not be used whose description alone says where it is: what managed settings say of URLs would not find it, and the
+ * Why ptc refuses an API whose address only its description has: managed settings match URLs, which they would not find there, and the
  * description may change at any time.
  */
 function whyNotPlaced(

@@ -3,8 +3,8 @@ import { whyNotRedacted } from "../secrets/redaction-secrets.ts";
 import type { ServerEntry } from "./settings/server-settings.ts";
 
 /*
- * Secrets that are written out in a server's entry. A value of `env` or `headers` can name another source, such as the keyring. Texts of
- * arguments, the URL and the folder can only name a variable. What is secret is told by its form (tokens), by the name beside it
+ * Secrets that a server's entry writes out. A value of `env` or `headers` can name another source, such as the keyring. Arguments, the
+ * URL and the folder can only name a variable. ptc recognises a secret by its form (tokens), by the name beside it
  * (`--api-key`, `X-API-Token:`, `password=`, a member of JSON) and by its place (the password of a URL).
  */
 

@@ -4,7 +4,7 @@
  *
  * A request passes, in this order: the headers of every answer; where it comes from (`whyForeign`); what anybody may have, which is
  * style and script; the session, or the way to one (`Entrance`); for a form its size and its token; what the viewer may see (`RightsOf`).
- * Only then is a page made, by the routes in its file (`pages/`). Nothing of another's is ever told apart from what there never was.
+ * Only then is a page made, by the routes in its file (`pages/`). A record of another person is answered exactly as one that does not exist.
  */
 
 import { createHash } from "node:crypto";

@@ -41,7 +41,7 @@ export interface ProgramRequest extends RunRequest {
   readonly program: UnresolvedProgram;
   /** A suspended run to continue. */
   readonly resumed?: ResumedRun | undefined;
-  /** Whether others are about who have nothing running, while this principal has more than this program: its sandbox is not the last. */
+  /** Whether active principals have nothing running while this one has other programs. The program then leaves the last sandbox to them. */
   readonly leavesSpare?: boolean | undefined;
   /** Overrides the configured time limit. */
   readonly timeoutMs?: number | undefined;

@@ -78,7 +78,7 @@ async function plainly<T>(work: () => Promise<T>): Promise<T> {
     if (error instanceof LockTaken)
       throw new AuthorizationError("waits for another ptc that does not finish with its login; end that one");
     if (error instanceof ArchiveError || error instanceof SealingError)
-      throw new AuthorizationError(`has a login that cannot be had: ${error.message}`);
+      throw new AuthorizationError(`has a login that cannot be read: ${error.message}`);
     throw error;
   }
 }

@@ -1,8 +1,8 @@
 /**
- * Logins of people at servers, where ptc is reached over HTTP. The client of a person shows an address of ptc's. Whoever opens it logs
- * in at the issuer first, so that it is known who sits at the browser; only the person for whom the login was begun is sent on to the
- * server's authorization server, whose answer comes back to ptc and counts in that browser alone. So nobody finishes another's login,
- * whoever passes the address on to whom.
+ * Logins of people at servers, where people reach ptc over HTTP. A person's client shows an address of ptc. Anybody who opens it logs in
+ * at the issuer first, and so proves who sits at the browser. ptc sends only the person who began the login on to the server's
+ * authorization server, whose answer comes back to ptc and counts in that browser alone. So nobody can finish another person's login,
+ * even with the address.
  *
  *     GET BASE/logins/start?login=...    who is at the browser? ─► issuer
  *     GET BASE/logins/who?code=...       it is that person      ─► the server's authorization server

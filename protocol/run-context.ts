@@ -1,4 +1,4 @@
-/** Through what a program came to ptc. */
+/** How a program reached ptc. */
 export const RUN_SOURCES = ["run", "serve", "replay", "call", "direct", "library"] as const;
 type RunSource = (typeof RUN_SOURCES)[number];
 
@@ -24,7 +24,7 @@ export interface RunContext {
   readonly clientSession?: string;
   /** The account and the machine that it runs with, as the system names them. Nothing is decided by it. */
   readonly actor?: Actor;
-  /** What it came through: what an MCP client calls itself, or the command of ptc. It is a claim, and nothing is decided by it. */
+  /** The name that an MCP client gives itself, or the command of ptc. It is a claim, and nothing is decided by it. */
   readonly client?: Client;
   /** The OAuth client to which the login's token was given, as its issuer says. */
   readonly clientId?: string;

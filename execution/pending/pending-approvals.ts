@@ -547,7 +547,7 @@ function readHostKey(env: EnvironmentVariables): Buffer {
   } catch (error) {
     if (error instanceof SealingError) throw error;
     const { code } = error as NodeJS.ErrnoException;
-    throw new SealingError(`the key for approvals, ${path}, cannot be had (${code ?? "unknown"})`);
+    throw new SealingError(`the key for approvals, ${path}, cannot be read or made (${code ?? "unknown"})`);
   }
 }
 

@@ -143,7 +143,7 @@ export class ServerSandboxes {
     };
   }
 
-  /** The packages that the server's command fetches; undefined for another command, and the error where they cannot be had. */
+  /** The packages that the server's command fetches; undefined for another command, and the error if they cannot be fetched. */
   async #packagesOf(
     { name, command, args }: Stdio,
     env: Readonly<Record<string, string>>,

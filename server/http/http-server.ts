@@ -34,7 +34,7 @@ const TIMES = { headersMs: 10_000, requestMs: 60_000, stuckMs: 60_000, lookMs: 1
 const KEEP_ALIVE_MS = 75_000;
 /** How long the last answers may take to their clients. */
 const LAST_ANSWERS_MS = 1_000;
-/** When a client is told to try again that came while ptc was about to end. */
+/** After how many seconds a client that comes while ptc shuts down should try again. */
 const RETRY_SECONDS = 2;
 
 const SLACK_PATH = "/notify/slack";
@@ -330,7 +330,7 @@ export class HttpServer {
     });
   }
 
-  /** Ends connections whose client takes nothing of what it is sent, so that they hold no answers. */
+  /** Ends connections whose client reads nothing, so that they hold no answers. */
   #endStuck(): void {
     const { stuckMs } = this.#options.times ?? TIMES;
     for (const response of this.#open) {
@@ -344,7 +344,7 @@ export class HttpServer {
     }
   }
 
-  /** Reads certificate and key again when a file changes. What cannot be used is told, and the earlier ones stay. */
+  /** Reads certificate and key again when a file changes. ptc warns of files that cannot be used, and keeps the earlier ones. */
   #followTls(): NodeJS.Timeout[] {
     const { tls, onWarning } = this.#options;
     if (tls === undefined) return [];

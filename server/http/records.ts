@@ -1,7 +1,7 @@
 /**
  * What a principal reads and answers over HTTP besides MCP: runs, questions that wait, and the audit log, as JSON below the path of MCP.
- * One's own things need no rule; another's need one that permits it, and the gate decides about each. What is not permitted is
- * answered as what there never was, but for the audit log, of which everybody knows that it is there.
+ * A principal's own records need no rule. Another principal's need a rule that permits it, and the gate decides about each. A record that
+ * is not permitted is answered as one that does not exist. The audit log is the exception: everybody knows that it exists.
  *
  *     GET  runs?principal=&status=&tool=&since=&before=&limit=     the newest first
  *     GET  runs/ID, runs/ID/output, runs/ID/page                   all of it, what it gave out, and its page

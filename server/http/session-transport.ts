@@ -1,7 +1,7 @@
 /**
- * The streams of one session in one process. What the server asks its client goes out under an id that no other process gives, and so
- * its answer is told from those to questions of other processes, whose sessions are the same to the client. What comes to another
- * process than it concerns, an answer or the cancelling of a request, is put where that one looks for it (`Elsewhere`).
+ * The streams of one session in one process. A request of the server to its client has an id that no other process
+ * gives, so that its answer cannot be taken for one to another process, whose session is the same to the client. When an answer or a
+ * cancellation reaches another process than the one it concerns, it is put where that one looks for it (`Elsewhere`).
  */
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";

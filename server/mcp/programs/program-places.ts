@@ -2,7 +2,7 @@ import { Turns } from "../../../base/turns.ts";
 
 /** A running program's place. */
 export interface ProgramPlace {
-  /** Whether its principal has more that runs or waits, while others are about. */
+  /** Whether its principal has other programs that run or wait, while other principals are active. */
   readonly isOneOfMany: boolean;
   /** Lends the place to other programs while this one waits for a person. */
   pause(): void;
@@ -63,16 +63,16 @@ interface Waiter<Entered, Refused> extends Pick<Waiting<Entered, Refused>, "onPo
   told: number | undefined;
 }
 
-/** How long somebody counts as about who has asked for a place. */
+/** How long a principal counts as active after asking for a place. */
 const ABOUT_MS = 60_000;
 
 /** The most programs that wait, of all principals together. */
 const MAX_WAITING = 10_000;
 
 /**
- * Places for running programs, and the queue in front of them, in which principals take turns (turns.ts): one that has nothing
- * running waits for one program to end, however many another has queued. While others are about, the last place is for who has
- * nothing running, so that they need not wait even for that.
+ * Places for running programs, and the queue in front of them. Principals take turns in it (turns.ts): a principal with nothing
+ * running waits for one program to end, however many another has queued. While several principals are active, the last place is kept for
+ * one with nothing running, who then need not wait at all.
  *
  * A program that waits for a person holds a sandbox but no place. As many as there are places may do so; of more, each keeps
  * its place.
@@ -166,7 +166,7 @@ export class ProgramPlaces<Entered = never, Refused = never> {
     }
   }
 
-  /** Whether only one place is free, and several principals are about. */
+  /** Whether only one place is free while several principals are active. */
   get #isLast(): boolean {
     const { maxRunning } = this.#limits();
     if (maxRunning < 2 || this.#asked.size < 2) return false;
