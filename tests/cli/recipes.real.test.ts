@@ -3,6 +3,7 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSyn
 import { basename, join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { parse, stringify } from "yaml";
 import { RECORDED_FILE, renderRecorded } from "../../scripts/docs/savings/recorded.ts";
 import { type Exited, envelopeOf, type Project, usePtc } from "./ptc-process.ts";
 import { type RanExample, recordExamples } from "./recipes/record-examples.ts";
@@ -66,13 +67,13 @@ const url = (path: string) => `${origin}${path}`;
 const ptc = (...args: string[]) => project.ptc([...args, "--config", "examples/recipes/ptc.yaml"], { env });
 
 /** Runs a command as a shell in the folder of the examples does. */
-function shell(command: string): Promise<Exited> {
+function shell(command: string, more: Record<string, string> = {}): Promise<Exited> {
   const cwd = join(project.directory, "examples/recipes");
   return new Promise((resolve) => {
     const child = execFile(
       "sh",
       ["-c", command],
-      { cwd, env: { ...process.env, XDG_RUNTIME_DIR: join(project.directory, "run"), ...env } },
+      { cwd, env: { ...process.env, XDG_RUNTIME_DIR: join(project.directory, "run"), ...env, ...more } },
       (_, stdout, stderr) => resolve({ code: child.exitCode, stdout, stderr }),
     );
     child.stdin?.end();
@@ -108,6 +109,9 @@ const EXPECTED: Readonly<Record<string, { data?: () => Record<string, unknown>; 
   "saved.ts": { result: "3 open tasks, the first of them: ask Orchard Ltd for a price" },
 };
 
+/** It calls a saved program in Python, which an interpreter in WebAssembly does not run. */
+const CALLS_PYTHON = "saved.ts";
+
 describe("the programs of examples/recipes", () => {
   it("are as many as are tried, and have modules of the tools that there are", async () => {
     const programs = readdirSync(RECIPES).filter((name) => /\.(?:ts|py)$/.test(name));
@@ -123,6 +127,24 @@ describe("the programs of examples/recipes", () => {
       const { run_id: runId, result: ended } = envelopeOf(exited);
       expect(ended, exited.stderr).toMatchObject({ ok: true, data: result });
       ran.set(name, { runId, data: data?.() ?? {} });
+    },
+  );
+
+  it.each(Object.entries(EXPECTED).filter(([name]) => name.endsWith(".ts") && name !== CALLS_PYTHON))(
+    "%s comes to the same in an interpreter in WebAssembly",
+    async (name, { result }) => {
+      const folder = join(project.directory, "examples/recipes");
+      const configuration = parse(readFileSync(join(folder, "ptc.yaml"), "utf8")) as object;
+      const sandbox = { engine: "wasm", wasm: { tools: "all" } };
+      writeFileSync(
+        join(folder, "wasm.yaml"),
+        stringify({ ...configuration, languages: ["typescript"], sandbox }),
+      );
+      const state = join(project.directory, `wasm-state-${name}`);
+      mkdirSync(state);
+      const exited = await shell(`${PRINTED.get(name)} --config wasm.yaml`, { RECIPES_STATE: state });
+      const { result: ended } = envelopeOf(exited);
+      expect(ended, exited.stderr).toMatchObject({ ok: true, data: result });
     },
   );
 
