@@ -109,8 +109,8 @@ const EXPECTED: Readonly<Record<string, { data?: () => Record<string, unknown>; 
   "saved.ts": { result: "3 open tasks, the first of them: ask Orchard Ltd for a price" },
 };
 
-/** It calls a saved program in Python, which an interpreter in WebAssembly does not run. */
-const CALLS_PYTHON = "saved.ts";
+/** It calls a saved program, which the engine `wasm` refuses in one line. */
+const CALLS_SAVED = "saved.ts";
 
 describe("the programs of examples/recipes", () => {
   it("are as many as are tried, and have modules of the tools that there are", async () => {
@@ -130,7 +130,7 @@ describe("the programs of examples/recipes", () => {
     },
   );
 
-  it.each(Object.entries(EXPECTED).filter(([name]) => name.endsWith(".ts") && name !== CALLS_PYTHON))(
+  it.each(Object.entries(EXPECTED).filter(([name]) => name.endsWith(".ts") && name !== CALLS_SAVED))(
     "%s comes to the same in an interpreter in WebAssembly",
     async (name, { result }) => {
       const folder = join(project.directory, "examples/recipes");
