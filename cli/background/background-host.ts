@@ -3,6 +3,21 @@ import { oneLine } from "../../base/visible-text.ts";
 import type { RankingStage } from "../../catalog/search/tool-index.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { configurationOf, findConfiguration } from "../../configuration/load.ts";
+import { HostFiles, LostSessions } from "../../project/background/host-files.ts";
+import {
+  differingVariables,
+  findDifference,
+  type HostIdentity,
+  identify,
+  isReplaceable,
+} from "../../project/background/host-identity.ts";
+import {
+  describeBuild,
+  findHost,
+  findProject,
+  type HostPlace,
+  placeOf,
+} from "../../project/background/host-place.ts";
 import type { HostCatalog } from "../../project/host.ts";
 import { LOCAL_USER } from "../../project/local-user.ts";
 import { openHost } from "../../project/open-host.ts";
@@ -12,16 +27,7 @@ import { catalogVersion, loadProgramTools, type ProgramTools } from "../../tools
 import { rankingOfCommands } from "../../tools/search/open-ranking.ts";
 import { EXIT, type ExitCode, SIGNALS, type Surroundings } from "../command.ts";
 import { askOnce, connectTo } from "./ask-host.ts";
-import { HostFiles, LostSessions } from "./host-files.ts";
-import {
-  differingVariables,
-  findDifference,
-  type HostIdentity,
-  identify,
-  isReplaceable,
-} from "./host-identity.ts";
 import { HostListener } from "./host-listener.ts";
-import { describeBuild, findHost, findProject, type HostPlace, placeOf } from "./host-place.ts";
 
 /** How often a host looks whether it is still wanted. */
 const LOOK_MS = 1_000;

@@ -6,8 +6,8 @@ import type { TypecheckMode } from "../../languages/language.ts";
 import { unnamedProgram } from "../../languages/languages.ts";
 import type { UnresolvedProgram } from "../../languages/resolve-program.ts";
 import { warmSandbox } from "../../project/sandboxes/sandboxes.ts";
+import { readTextFile } from "../../project/text-file.ts";
 import { readProgram, readProgramFiles } from "../arguments/program-file.ts";
-import { readTextFile } from "../arguments/text-file.ts";
 import type { Delegation } from "../background/ask-host.ts";
 import {
   CONFIG,
