@@ -3,7 +3,6 @@
  * already, so the command can be run again at any time and goes on where it stopped. What a step does is another command of ptc.
  */
 
-import { realpathSync } from "node:fs";
 import { Readable } from "node:stream";
 import { messageOf } from "../../base/faults.ts";
 import { isObject, jsonLine } from "../../base/json.ts";
@@ -11,7 +10,6 @@ import { countNoun } from "../../base/quantities.ts";
 import { oneLine } from "../../base/visible-text.ts";
 import { CLIENTS, type ClientName } from "../../configuration/clients/clients.ts";
 import { whyNoServers } from "../../configuration/configured-servers.ts";
-import { loadConfiguration } from "../../configuration/load.ts";
 import { unnamedProgram } from "../../languages/languages.ts";
 import { findServers } from "../../project/clients/found-servers.ts";
 import { examineClient } from "../../project/clients/own-entry.ts";
@@ -159,8 +157,7 @@ const GO_ON = "`ptc up` goes on from there when you run it again.";
 function stepsOf(client: ClientName, flags: UpFlags, surroundings: Surroundings, asks: boolean): Step[] {
   const { env } = surroundings;
   const { config } = flags;
-  const cwd = realpathSync(surroundings.cwd());
-  const load = () => loadConfiguration({ flag: config, env, cwd });
+  const load = async () => (await openProjectOf(flags, surroundings)).configuration;
   const common = config === undefined ? {} : { config };
   return [
     {

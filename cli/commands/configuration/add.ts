@@ -1,6 +1,7 @@
 import { relative } from "node:path";
 import { oneLine, visibleLine } from "../../../base/visible-text.ts";
 import type { ServerEntry } from "../../../configuration/settings/server-settings.ts";
+import { proposalWarnings } from "../../../generation/report.ts";
 import { addServer } from "../../../project/add-server.ts";
 import {
   collect,
@@ -16,7 +17,7 @@ import {
 } from "../../command.ts";
 import { inProject } from "../../project-command.ts";
 import { login } from "../auth.ts";
-import { generate, proposalWarnings } from "../generate.ts";
+import { generate } from "../generate.ts";
 import { canAsk } from "./client-files.ts";
 
 interface AddFlags {
