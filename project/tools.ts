@@ -27,7 +27,7 @@ export interface ListedServer {
   tools: readonly ListedTool[];
 }
 
-export interface ListedTool {
+interface ListedTool {
   /** The namespaced name. */
   name: string;
   /** What programs call it. */

@@ -132,7 +132,7 @@ export interface Undoable {
 }
 
 /** The outcome of undoing one change, for people. */
-export interface UndoneChange {
+interface UndoneChange {
   file: string;
   /** What was done, or why nothing was. */
   what: string;
