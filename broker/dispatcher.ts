@@ -45,25 +45,32 @@ const NOT_CONNECTED: ReadonlySet<UpstreamErrorCode> = new Set([
 const MAX_REASON_CHARS = 300;
 const MAX_NAME_CHARS = 80;
 
-/** The outcome of a call. */
-export type CallAnswer = {
+/** What a call answered, or why it did not. */
+export type CallAnswer = AnsweredCall | FailedCall;
+
+interface AnsweredCall {
+  ok: true;
+  data: unknown;
+  raw: unknown;
+  /** Why the answer contradicts its tool's definition, or what of it the program does not get, in one line. */
+  warning?: string | undefined;
   /** The size of the server's result. */
   bytes: number;
-} /** `warning`: why the answer contradicts its tool's definition, or what of it the program does not get, in one line. */ & (
-  | { ok: true; data: unknown; raw: unknown; warning?: string | undefined }
-  /**
-   * `data`: the tool's answer, if it contradicts the definition, or the structured content of a failure. `loginAt`: the server at which a person has to log in first.
-   * `upstream`: the problem between ptc and the server.
-   */
-  | {
-      ok: false;
-      error: CallError;
-      data?: unknown;
-      raw?: unknown;
-      loginAt?: string;
-      upstream?: UpstreamErrorCode;
-    }
-);
+}
+
+interface FailedCall {
+  ok: false;
+  error: CallError;
+  /** The tool's answer, if it contradicts the definition, or the structured content of a failure. */
+  data?: unknown;
+  raw?: unknown;
+  /** The server at which a person has to log in first. */
+  loginAt?: string;
+  /** The problem between ptc and the server. */
+  upstream?: UpstreamErrorCode;
+  /** The size of the server's result. */
+  bytes: number;
+}
 
 interface Decided extends DecisionGround {
   /** When the call began and how long it took, if it was made before its run was suspended. */
@@ -79,6 +86,7 @@ interface Decided extends DecisionGround {
   connectMs?: number;
 }
 
+/** The outcome of a call. */
 export type CallOutcome = CallAnswer & Decided;
 
 export interface RequestedCall {
@@ -164,6 +172,33 @@ class Wait {
   }
 }
 
+/** A call on its way, with what its steps have found out so far. */
+interface CallUnderWay {
+  readonly call: RequestedCall;
+  readonly tool: Tool;
+  readonly decision: Decision;
+  readonly run: CallingRun;
+  /** The number of the call within its run, from 1. */
+  readonly seq: number;
+  /** The origins of its values, if any of them may carry a label. */
+  readonly flow: CallFlow | undefined;
+  readonly wait: Wait;
+  readonly connecting: Wait;
+  readonly budget: CallBudget;
+  /** The server of the tool, once it is connected. */
+  server?: ToolServer;
+  permission: Decided;
+  /** Whether the server may have begun the call. */
+  isSent: boolean;
+  /** The place of the call in a plan that a person has allowed. */
+  planned?: number | undefined;
+  /** What the program is given. */
+  given?: unknown;
+}
+
+/** A step ends a call with an outcome, or lets it go on. */
+type Ended = CallOutcome | undefined;
+
 /**
  * Takes one call through all checks: known, allowed, unchanged since its types were generated, arguments valid, approved.
  * Then calls the tool and checks its answer. Every failure is an outcome; nothing is retried. Whatever is wrong with the answer of a
@@ -196,23 +231,23 @@ export class Dispatcher implements CallDispatcher {
     }
   }
 
-  /** Connects to the tool's server. Returns a failure if the tool is not the one that its types were generated from. */
-  async #connect(
-    tool: Tool,
-    budget: CallBudget,
-    signal: AbortSignal,
-  ): Promise<{ server: ToolServer; drift?: undefined } | { drift: string }> {
+  /** Connects to the tool's server. Ends the call if the tool is not the one that its types were generated from. */
+  async #connect(way: CallUnderWay): Promise<Ended> {
+    const { tool, call, budget, connecting, run, permission } = way;
     const { servers, context } = this.#options;
     const { principal } = context;
-    let server = await servers.connect(tool.server, signal, { principal, budget });
-    if (server.definitionDigest(tool.name) === tool.definitionDigest) return { server };
-    server = await servers.connect(tool.server, signal, { principal, budget, hasDrifted: true });
-    const digest = server.definitionDigest(tool.name);
-    if (digest === tool.definitionDigest) return { server };
+    const connect = (hasDrifted?: true) =>
+      connecting.during(
+        servers.connect(tool.server, run.signal, { principal, budget, ...(hasDrifted && { hasDrifted }) }),
+      );
+    way.server = await connect();
+    if (way.server.definitionDigest(tool.name) === tool.definitionDigest) return undefined;
+    way.server = await connect(true);
+    const digest = way.server.definitionDigest(tool.name);
+    if (digest === tool.definitionDigest) return undefined;
     const what = digest === undefined ? "is no longer listed" : "was changed";
-    return {
-      drift: `'${tool.namespacedName}' ${what} by its server since its types were generated; run \`ptc generate\``,
-    };
+    const message = `'${tool.namespacedName}' ${what} by its server since its types were generated; run \`ptc generate\``;
+    return { ...permission, ...refuse(call.tool, "drifted", message) };
   }
 
   async #decide(asked: RequestedCall, run: CallingRun): Promise<CallOutcome> {
@@ -241,7 +276,12 @@ export class Dispatcher implements CallDispatcher {
         ...ground,
       });
     const [wait, connecting] = [new Wait(), new Wait()];
-    const outcome = await this.#carryOut(call, tool, decision, run, { seq, wait, connecting, flow });
+    const outcome = await this.#carryOut({
+      ...{ call, tool, decision, run, seq, flow, wait, connecting },
+      budget: new CallBudget(),
+      permission: { decision: "allowed" },
+      isSent: false,
+    });
     return {
       ...{ ...outcome, ...ground },
       ...(wait.ms >= 1 && { waitedMs: wait.ms }),
@@ -268,13 +308,8 @@ export class Dispatcher implements CallDispatcher {
   }
 
   /** Records a tool's answer or failure before the program receives it. */
-  #noteRead(
-    tool: Tool,
-    { arguments: args }: RequestedCall,
-    seq: number,
-    flow: CallFlow | undefined,
-    answer: readonly unknown[],
-  ) {
+  #noteRead({ tool, call, seq, flow }: CallUnderWay, answer: readonly unknown[]): void {
+    const args = call.arguments;
     const { run, labels } = this.#options.flow ?? {};
     const own = labels?.isConditional(tool) === true ? labels.labelsOf(tool, { arguments: args }) : undefined;
     this.#state.read(tool, seq, own);
@@ -283,120 +318,127 @@ export class Dispatcher implements CallDispatcher {
     run?.answered(called, own ?? labels?.labelsOf(tool) ?? [], flow, answer, parts);
   }
 
-  async #carryOut(
-    call: RequestedCall,
-    tool: Tool,
-    decision: Decision,
-    run: CallingRun,
-    {
-      seq,
-      wait,
-      connecting,
-      flow,
-    }: { seq: number; wait: Wait; connecting: Wait; flow: CallFlow | undefined },
-  ): Promise<CallOutcome> {
-    if (decision.kind === "unavailable") {
-      const why =
-        decision.isTold === true && decision.reason !== undefined ? `: ${oneLine(decision.reason)}` : "";
-      return refuse(call.tool, "unavailable", `'${call.tool}' is not available in execute_program${why}`);
-    }
-    if (decision.kind === "deny")
-      return refuse(call.tool, "forbidden", `'${call.tool}' was not called: ${oneLine(decision.reason)}`);
-    let permission: Decided = { decision: "allowed" };
-    const budget = new CallBudget();
-    let sent = false;
-    let planned: number | undefined;
-    let given: unknown;
+  async #carryOut(way: CallUnderWay): Promise<CallOutcome> {
+    const { call, decision, run } = way;
+    const refused = refuseByPolicy(call.tool, decision);
+    if (refused !== undefined) return refused;
     try {
-      let found = await connecting.during(this.#connect(tool, budget, run.signal));
-      if (found.drift !== undefined) return refuse(call.tool, "drifted", found.drift);
-      const problem =
-        misnamedProblem(tool, call.arguments) ??
-        roundedProblem(tool.inputSchema, call.arguments, call.rounded) ??
-        (await this.#options.validator.check(tool.inputSchema, call.arguments, tool.server));
-      if (problem !== undefined) {
-        const message = `'${call.tool}' was not called: ${describeProblem("arguments", problem)}`;
-        return refuse(call.tool, "invalid", message);
-      }
-      const instead = await this.#rehearse(call, tool, decision, seq, run);
-      if (instead !== undefined) {
-        this.#noteRead(tool, call, seq, flow, answersOf(instead, call.raw));
-        return { ...instead, ...permission };
-      }
-      if (decision.kind === "ask") {
-        const { rule, reason } = decision;
-        const approving = run.approvals.approve(tool, call.arguments, run.signal, { rule, reason, flow });
-        const approval = await wait.during(approving);
-        permission = { decision: approval.decision, approver: approval.by };
-        planned = approval.planned;
-        if (approval.decision === "denied")
-          return { ...refuseApproval(call.tool, approval, reason), approver: approval.by };
-        // A person may have taken minutes to answer, and the approval is only for the tool as it was when asked.
-        found = await connecting.during(this.#connect(tool, budget, run.signal));
-        if (found.drift !== undefined)
-          return { ...refuse(call.tool, "drifted", found.drift), approver: approval.by };
-      } else if (changesSomething(tool)) planned = await run.approvals.unasked(tool, call.arguments);
-      const out = { seq, server: tool.server, tool: call.tool, arguments: call.arguments, ...permission };
-      const unnoted = await announceCall(tool, out, run.events);
-      if (unnoted !== undefined) return { ...permission, ...refuse(call.tool, "unaudited", unnoted) };
-      sent = true;
-      const request: ToolCall = {
-        tool: tool.name,
-        arguments: call.arguments,
-        signal: run.signal,
-        ask: this.#asking(tool, run, wait),
-        meta: run.meta,
-        onProgress: run.onProgress,
-      };
-      let raw: unknown;
-      try {
-        raw = await found.server.call(request);
-      } catch (error) {
-        if (!(error instanceof UpstreamError) || error.code !== "session_ended") throw error;
-        // The server did not begin the call. The new session may be with another version of it.
-        sent = false;
-        found = await connecting.during(this.#connect(tool, budget, run.signal));
-        if (found.drift !== undefined) return { ...permission, ...refuse(call.tool, "drifted", found.drift) };
-        sent = true;
-        raw = await found.server.call(request);
-      }
-      const answer = await this.#answer(tool, raw, call.raw === true || run.seesAll === true);
-      this.#noteRead(tool, call, seq, flow, answersOf(answer, call.raw));
-      if (answer.ok) given = answer.data;
-      return { ...answer, ...permission };
+      return (
+        (await this.#check(way)) ??
+        (await this.#rehearse(way)) ??
+        (await this.#permit(way)) ??
+        (await this.#announce(way)) ??
+        (await this.#send(way))
+      );
     } catch (error) {
-      // The text of a server's error is also data from that server.
-      if (sent) this.#noteRead(tool, call, seq, flow, [messageOf(error)]);
-      if (!(error instanceof UpstreamError)) {
-        if (!sent) throw error;
-        const message = `the call was made: '${call.tool}' answered, and ptc could not read the answer: ${messageOf(error)}`;
-        return { ...permission, ok: false, error: callError(call.tool, message, false), bytes: 0 };
-      }
-      return {
-        ...permission,
-        ...(isUnreachable(error, sent) ? { decision: "unreachable" } : {}),
-        ok: false,
-        upstream: error.code,
-        ...(error.code === "login_required" ? { loginAt: tool.server } : {}),
-        error: callError(call.tool, describeUpstream(call.tool, error, sent), error.retryable),
-        bytes: 0,
-      };
+      return this.#fail(way, error);
     } finally {
-      run.approvals.ended(planned, given);
+      run.approvals.ended(way.planned, way.given);
     }
   }
 
-  /** What a rehearsal answers in the place of the server. */
-  #rehearse(
-    { arguments: args }: RequestedCall,
-    tool: Tool,
-    decision: Decision,
-    seq: number,
-    { signal }: CallingRun,
-  ): Promise<CallAnswer | undefined> | undefined {
+  /** Checks that the tool is unchanged, and that the arguments fit its schema. */
+  async #check(way: CallUnderWay): Promise<Ended> {
+    const { call, tool } = way;
+    const drifted = await this.#connect(way);
+    if (drifted !== undefined) return drifted;
+    const problem =
+      misnamedProblem(tool, call.arguments) ??
+      roundedProblem(tool.inputSchema, call.arguments, call.rounded) ??
+      (await this.#options.validator.check(tool.inputSchema, call.arguments, tool.server));
+    if (problem === undefined) return undefined;
+    const message = `'${call.tool}' was not called: ${describeProblem("arguments", problem)}`;
+    return refuse(call.tool, "invalid", message);
+  }
+
+  /** Answers in the place of the server, in a rehearsal. */
+  async #rehearse(way: CallUnderWay): Promise<Ended> {
+    const { call, tool, decision, seq, run, permission } = way;
     const asks = decision.kind === "ask";
     const ground = asks ? { rule: decision.rule, reason: decision.reason } : {};
-    return this.#options.rehearsal?.({ ...{ seq, tool, arguments: args, asks }, ...ground }, signal);
+    const rehearsed = { seq, tool, arguments: call.arguments, asks, ...ground };
+    const instead = await this.#options.rehearsal?.(rehearsed, run.signal);
+    if (instead === undefined) return undefined;
+    this.#noteRead(way, answersOf(instead, call.raw));
+    return { ...instead, ...permission };
+  }
+
+  /** Asks a person, if the policy says so. */
+  async #permit(way: CallUnderWay): Promise<Ended> {
+    const { call, tool, decision, run, flow, wait } = way;
+    if (decision.kind !== "ask") {
+      if (changesSomething(tool)) way.planned = await run.approvals.unasked(tool, call.arguments);
+      return undefined;
+    }
+    const { rule, reason } = decision;
+    const approving = run.approvals.approve(tool, call.arguments, run.signal, { rule, reason, flow });
+    const approval = await wait.during(approving);
+    way.permission = { decision: approval.decision, approver: approval.by };
+    way.planned = approval.planned;
+    if (approval.decision === "denied")
+      return { ...refuseApproval(call.tool, approval, reason), approver: approval.by };
+    // A person may have taken minutes to answer, and the approval is only for the tool as it was when asked.
+    return this.#connect(way);
+  }
+
+  /** Notes the call in the audit log before it goes out. */
+  async #announce({ call, tool, seq, run, permission }: CallUnderWay): Promise<Ended> {
+    const out = { seq, server: tool.server, tool: call.tool, arguments: call.arguments, ...permission };
+    const unnoted = await announceCall(tool, out, run.events);
+    return unnoted === undefined ? undefined : { ...permission, ...refuse(call.tool, "unaudited", unnoted) };
+  }
+
+  /** Calls the tool, and checks its answer. */
+  async #send(way: CallUnderWay): Promise<CallOutcome> {
+    const { call, tool, run, wait, permission } = way;
+    const request: ToolCall = {
+      tool: tool.name,
+      arguments: call.arguments,
+      signal: run.signal,
+      ask: this.#asking(tool, run, wait),
+      meta: run.meta,
+      onProgress: run.onProgress,
+    };
+    const send = () => {
+      way.isSent = true;
+      return (way.server as ToolServer).call(request);
+    };
+    let raw: unknown;
+    try {
+      raw = await send();
+    } catch (error) {
+      if (!(error instanceof UpstreamError) || error.code !== "session_ended") throw error;
+      // The server did not begin the call. The new session may be with another version of it.
+      way.isSent = false;
+      const drifted = await this.#connect(way);
+      if (drifted !== undefined) return drifted;
+      raw = await send();
+    }
+    const answer = await this.#answer(tool, raw, call.raw === true || run.seesAll === true);
+    this.#noteRead(way, answersOf(answer, call.raw));
+    if (answer.ok) way.given = answer.data;
+    return { ...answer, ...permission };
+  }
+
+  /** The outcome of a call that something between ptc and the server has ended. @throws the error, if it is a fault of ptc */
+  #fail(way: CallUnderWay, error: unknown): CallOutcome {
+    const { call, tool, isSent, permission } = way;
+    // The text of a server's error is also data from that server.
+    if (isSent) this.#noteRead(way, [messageOf(error)]);
+    if (!(error instanceof UpstreamError)) {
+      if (!isSent) throw error;
+      const message = `the call was made: '${call.tool}' answered, and ptc could not read the answer: ${messageOf(error)}`;
+      return { ...permission, ok: false, error: callError(call.tool, message, false), bytes: 0 };
+    }
+    return {
+      ...permission,
+      ...(isUnreachable(error, isSent) ? { decision: "unreachable" } : {}),
+      ok: false,
+      upstream: error.code,
+      ...(error.code === "login_required" ? { loginAt: tool.server } : {}),
+      error: callError(call.tool, describeUpstream(call.tool, error, isSent), error.retryable),
+      bytes: 0,
+    };
   }
 
   /** Passes a server's question during a call to the person for whom the program runs. */
@@ -504,6 +546,17 @@ function isUnreachable({ code }: UpstreamError, sent: boolean): boolean {
 /** The ground of a decision, without members if it has none, like most decisions. */
 function groundOf({ rule, reason }: DecisionGround): DecisionGround {
   return { ...(rule === undefined ? {} : { rule }), ...(reason === undefined ? {} : { reason }) };
+}
+
+/** Refuses a call that the policy hides or forbids. */
+function refuseByPolicy(name: string, decision: Decision): Ended {
+  if (decision.kind === "unavailable") {
+    const why =
+      decision.isTold === true && decision.reason !== undefined ? `: ${oneLine(decision.reason)}` : "";
+    return refuse(name, "unavailable", `'${name}' is not available in execute_program${why}`);
+  }
+  if (decision.kind !== "deny") return undefined;
+  return refuse(name, "forbidden", `'${name}' was not called: ${oneLine(decision.reason)}`);
 }
 
 function refuse(name: string, decision: CallDecision, message: string): CallOutcome {

@@ -9,6 +9,7 @@ import type { Command, CommandOptions } from "commander";
 import { oneLine } from "../base/visible-text.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import type { Host } from "../project/host.ts";
+import type { ReadFile } from "../project/text-file.ts";
 import { writeWhole } from "./output.ts";
 
 /** Adds one command to the program. `finish` receives the exit code when the command has run. */
@@ -82,9 +83,6 @@ export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }
-
-/** Reads at most `maxBytes` from the beginning of a file. Rejects with an error that has a `code`. */
-export type ReadFile = (path: string, maxBytes: number) => Promise<Buffer>;
 
 /** Reads `--limit`, a whole number from 1. @throws UsageError */
 export function parseLimit(text: string, most: number): number {

@@ -90,7 +90,7 @@ function cutBelow(shape: Shape, depth: number): Shape {
   };
 }
 
-/** The most elements of one array to look at, evenly spread. */
+/** The most elements of one array to look at in a result of a tool. */
 const MAX_ELEMENTS = 200;
 
 /** The most members of one object to look at. */
@@ -103,8 +103,13 @@ const MAX_VALUES = 20_000;
  * The shape of one JSON value of any size.
  *
  * @param words texts that the tool's definition lists as choices. No other text can become part of a shape.
+ * @param maxElements the most elements of one array to look at, evenly spread.
  */
-export function observeShape(value: unknown, words: ReadonlySet<string> = new Set()): Shape {
+export function observeShape(
+  value: unknown,
+  words: ReadonlySet<string> = new Set(),
+  maxElements = MAX_ELEMENTS,
+): Shape {
   let left = MAX_VALUES;
   const look = (each: unknown, depth: number): Shape => {
     left--;
@@ -123,7 +128,7 @@ export function observeShape(value: unknown, words: ReadonlySet<string> = new Se
     }
     if (depth >= MAX_SHAPE_DEPTH) return { seen: 1, isAny: true };
     if (Array.isArray(each)) {
-      const items = spread(each).reduce<Shape>(
+      const items = spread(each, maxElements).reduce<Shape>(
         (before, item) => (left <= 0 ? before : mergeShapes(before, look(item, depth + 1))),
         NOTHING,
       );
@@ -152,10 +157,10 @@ export function observeShape(value: unknown, words: ReadonlySet<string> = new Se
   return look(value, 0);
 }
 
-function spread(items: readonly unknown[]): readonly unknown[] {
-  if (items.length <= MAX_ELEMENTS) return items;
-  const step = items.length / MAX_ELEMENTS;
-  return Array.from({ length: MAX_ELEMENTS }, (_, i) => items[Math.floor(i * step)]);
+function spread(items: readonly unknown[], most: number): readonly unknown[] {
+  if (items.length <= most) return items;
+  const step = items.length / most;
+  return Array.from({ length: most }, (_, i) => items[Math.floor(i * step)]);
 }
 
 /** The patterns of formats. The format of a text reveals nothing about its content. */

@@ -2,9 +2,9 @@ import { ForeignJsonError, isObject, parseForeignJson } from "../../base/json.ts
 import { oneLine, visibleLine } from "../../base/visible-text.ts";
 import { isAmong, type Parameter, readArgument, type ToolParameters } from "../../catalog/arguments.ts";
 import { similarNames } from "../../catalog/search/similar-names.ts";
+import { readTextFile, readTextStream } from "../../project/text-file.ts";
 import { MAX_CALL_FRAME_BYTES, MAX_NESTING_DEPTH } from "../../protocol/limits.ts";
 import { type Surroundings, UsageError } from "../command.ts";
-import { readTextFile, readTextStream } from "./text-file.ts";
 
 const MAX_SHOWN_CHARS = 80;
 const MAX_NAMES = 20;

@@ -10,6 +10,8 @@ import {
   whyNotOn,
 } from "../../languages/languages.ts";
 import type { UnresolvedProgram } from "../../languages/resolve-program.ts";
+import { Refusal } from "../../project/refusal.ts";
+import { readBytes, readTextFile, readTextStream } from "../../project/text-file.ts";
 import { MAX_CODE_BYTES, MAX_NESTING_DEPTH, MAX_REPLY_FRAME_BYTES } from "../../protocol/limits.ts";
 import {
   MAX_PROGRAM_FILES,
@@ -19,7 +21,6 @@ import {
   whyNoFileName,
 } from "../../protocol/program-files.ts";
 import { type Surroundings, UsageError } from "../command.ts";
-import { readBytes, readTextFile, readTextStream } from "./text-file.ts";
 
 /** The largest file that is read. A program that is only somewhat too large gets an envelope that says so. */
 const MAX_PROGRAM_BYTES = 4 * MAX_CODE_BYTES;
@@ -100,7 +101,7 @@ export async function readProgramFiles(
     if (files.some((file) => file.name === name))
       throw new UsageError(`--file: two files are named '${visibleLine(name)}'; give one as NAME=PATH`);
     const content = await readBytes(path, cwd(), room, readFile).catch((error: unknown) => {
-      if (!(error instanceof UsageError)) throw error;
+      if (!(error instanceof Refusal)) throw error;
       throw new UsageError(`--file: ${error.message}`);
     });
     if (content.length > room)

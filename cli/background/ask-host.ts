@@ -2,10 +2,16 @@ import { open } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
 import { PassThrough, type Readable } from "node:stream";
 import { isObject } from "../../base/json.ts";
+import {
+  describeBuild,
+  findHost,
+  findProject,
+  placeOf,
+  UnsafePlaceError,
+} from "../../project/background/host-place.ts";
 import type { Surroundings } from "../command.ts";
 import { outputProblem, writeWhole } from "../output.ts";
 import { ALIVE_MS, type MessageToCaller, receiveMessages, sendMessage } from "./host-messages.ts";
-import { describeBuild, findHost, findProject, placeOf, UnsafePlaceError } from "./host-place.ts";
 import { mayAskHost } from "./host-process.ts";
 
 /** How long a host may take for its first message. A stopped process accepts connections too. */

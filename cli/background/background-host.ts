@@ -1,27 +1,18 @@
 import { existsSync } from "node:fs";
 import { oneLine } from "../../base/visible-text.ts";
-import type { RankingStage } from "../../catalog/search/tool-index.ts";
-import type { Configuration } from "../../configuration/configuration.ts";
-import { configurationOf, findConfiguration } from "../../configuration/load.ts";
-import type { HostCatalog } from "../../project/host.ts";
-import { LOCAL_USER } from "../../project/local-user.ts";
-import { openHost } from "../../project/open-host.ts";
-import { Project } from "../../project/open-project.ts";
-import type { EnvironmentVariables } from "../../system/environment-variables.ts";
-import { catalogVersion, loadProgramTools, type ProgramTools } from "../../tools/program-tools.ts";
-import { rankingOfCommands } from "../../tools/search/open-ranking.ts";
+import { HostFiles, LostSessions } from "../../project/background/host-files.ts";
+import { findDifference, type HostIdentity, isReplaceable } from "../../project/background/host-identity.ts";
+import {
+  describeBuild,
+  findHost,
+  findProject,
+  type HostPlace,
+  placeOf,
+} from "../../project/background/host-place.ts";
+import { HostedProject } from "../../project/background/hosted-project.ts";
 import { EXIT, type ExitCode, SIGNALS, type Surroundings } from "../command.ts";
 import { askOnce, connectTo } from "./ask-host.ts";
-import { HostFiles, LostSessions } from "./host-files.ts";
-import {
-  differingVariables,
-  findDifference,
-  type HostIdentity,
-  identify,
-  isReplaceable,
-} from "./host-identity.ts";
 import { HostListener } from "./host-listener.ts";
-import { describeBuild, findHost, findProject, type HostPlace, placeOf } from "./host-place.ts";
 
 /** How often a host looks whether it is still wanted. */
 const LOOK_MS = 1_000;
@@ -50,8 +41,8 @@ export async function runBackgroundHost(
   const options = { flag: config, env, cwd: surroundings.cwd() };
   const build = describeBuild(entry);
   const project = findProject(options);
-  const found = await findConfiguration(options);
-  const configuration = configurationOf(found, options);
+  const hosted = await HostedProject.read(options);
+  const { configuration } = hosted;
   if (project === undefined || configuration.host.off) return EXIT.done;
   process.chdir("/");
 
@@ -59,7 +50,7 @@ export async function runBackgroundHost(
   const files = new HostFiles(place);
   if (!files.claim()) return EXIT.done;
   try {
-    const identity = identify({ build, fileDigest: project.fileDigest }, configuration, env);
+    const identity = hosted.identify({ build, fileDigest: project.fileDigest });
     if (files.countOthers() >= MAX_HOSTS || (await isNeedless(identity, place))) return EXIT.done;
     let retire: (why: string) => void = () => {};
     const retired = new Promise<string>((resolve) => {
@@ -72,24 +63,17 @@ export async function runBackgroundHost(
       listener?.warn(message);
     };
     const lost = new LostSessions(place);
-    const ptc = new Project(configuration, { env, onWarning });
-    const host = openHost(ptc, {
-      telemetry: await ptc.openTelemetry(),
-      catalog: new CatalogOnDisk(configuration, env),
-      warm: configuration.sandbox.warm,
-      idleMs: configuration.host.idleMs,
-      takeLostSession: (_, name) => lost.take(name),
-    });
+    const ptc = await hosted.open(onWarning, (name) => lost.take(name));
+    const { host } = ptc;
     listener = await HostListener.open({
       socket: files.socket,
       token: files.token,
       identity,
-      differingVariables: (caller) =>
-        differingVariables(env, caller, { configuration, text: found?.text ?? "" }),
+      differingVariables: (caller) => hosted.differingVariables(caller),
       host,
       runCommand,
       idleMs: configuration.host.idleMs,
-      isNeeded: async () => (await host.sessions(LOCAL_USER.principal).list()).length > 0,
+      isNeeded: async () => (await ptc.sessions()).length > 0,
       onRetire: retire,
     });
     files.publish();
@@ -102,9 +86,8 @@ export async function runBackgroundHost(
     await host.warm();
     const why = await retired;
     log(`ends: ${why}`);
-    const open = await host.sessions(LOCAL_USER.principal).list();
     lost.add(
-      open.map(({ name }) => name),
+      await ptc.sessions(),
       why.startsWith("was ") ? `with the background host, which ${why}` : `with the background host (${why})`,
     );
     clearInterval(watch);
@@ -146,38 +129,4 @@ function openLog(stderr: Surroundings["stderr"]): (line: string) => void {
     bytes += Buffer.byteLength(text);
     if (bytes <= MAX_LOG_BYTES) stderr.write(text);
   };
-}
-
-/**
- * The catalog that `ptc generate` wrote last. It is read again after every change and never written, as by a command in a separate
- * process.
- */
-class CatalogOnDisk implements HostCatalog {
-  readonly #configuration: Configuration;
-  readonly #ranking: RankingStage | undefined;
-  #loaded: { version: string; tools: Promise<ProgramTools> } | undefined;
-
-  constructor(configuration: Configuration, env: EnvironmentVariables) {
-    this.#configuration = configuration;
-    this.#ranking = rankingOfCommands(configuration, env);
-  }
-
-  async currentTools(): Promise<ProgramTools> {
-    const version = catalogVersion(this.#configuration) ?? "";
-    if (this.#loaded?.version === version) return this.#loaded.tools;
-    const loaded = {
-      version,
-      tools: loadProgramTools(this.#configuration, undefined, { ranking: this.#ranking }),
-    };
-    this.#loaded = loaded;
-    loaded.tools.catch(() => {
-      // The user may repair an edited file without changing its version.
-      if (this.#loaded === loaded) this.#loaded = undefined;
-    });
-    return loaded.tools;
-  }
-
-  forProgram(): Promise<ProgramTools> {
-    return this.currentTools();
-  }
 }

@@ -3,11 +3,16 @@ import { chmodSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import { Readable, Writable } from "node:stream";
 import { listUpTo, visibleLine } from "../../base/visible-text.ts";
+import {
+  findDifference,
+  type HostIdentity,
+  identify,
+  isReplaceable,
+} from "../../project/background/host-identity.ts";
 import type { EnvironmentVariables } from "../../system/environment-variables.ts";
 import { version } from "../../system/package.ts";
 import type { SharedHost, SIGNALS, Surroundings } from "../command.ts";
 import { type CallerHello, type CallerMessage, parseCallerMessage } from "./caller-messages.ts";
-import { findDifference, type HostIdentity, identify, isReplaceable } from "./host-identity.ts";
 import {
   ALIVE_MS,
   type HostStatus,

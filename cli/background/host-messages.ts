@@ -4,9 +4,9 @@
  * the caller.
  */
 import type { Socket } from "node:net";
+import type { HostIdentity } from "../../project/background/host-identity.ts";
 import { encodeFrame, FrameDecoder, FrameError, parsePayload } from "../../protocol/frames.ts";
 import type { CallerMessage } from "./caller-messages.ts";
-import type { HostIdentity } from "./host-identity.ts";
 
 /** The most bytes of a message. A file for `--data` is the largest, as Base64. */
 const MAX_MESSAGE_BYTES = 96 * 1024 * 1024;

@@ -3,9 +3,9 @@ import { closeSync, mkdirSync, openSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { findProject } from "../../project/background/host-place.ts";
 import type { Surroundings } from "../command.ts";
 import { askHost, type CallersProcess, type Delegation } from "./ask-host.ts";
-import { findProject } from "./host-place.ts";
 import { HOST_PROCESS } from "./host-process.ts";
 
 /** The folder of the logs of this user's hosts. */

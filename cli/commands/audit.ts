@@ -1,15 +1,9 @@
 import { resolve } from "node:path";
-import { AUDIT_EVENTS, type AuditFields, isUnwanted } from "../../archive/audit/audit-line.ts";
-import type { ChainEnd } from "../../archive/audit/chain/chain-head.ts";
-import type { LogVerification } from "../../archive/audit/chain/verify-log.ts";
-import type { AuditSource } from "../../archive/audit/reading/audit-source.ts";
-import { renderOcsf } from "../../archive/audit/reading/ocsf.ts";
-import type { AuditEntry, AuditFilter } from "../../archive/audit/reading/read-log.ts";
 import { messageOf } from "../../base/faults.ts";
 import { jsonLine } from "../../base/json.ts";
 import { countNoun } from "../../base/quantities.ts";
 import { oneLine, visibleLine } from "../../base/visible-text.ts";
-import { version } from "../../system/package.ts";
+import { KNOWN_EVENTS, parseEvents, type ShownAuditLine, showAudit } from "../../project/audit.ts";
 import {
   CONFIG,
   type CommonFlags,
@@ -30,8 +24,6 @@ import { parseMoment, readClientSession } from "./archived-runs.ts";
 
 const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 1_000_000;
-/** How many lines are written together. */
-const BATCH = 200;
 
 interface AuditFlags extends CommonFlags {
   since?: string;
@@ -60,7 +52,7 @@ export const auditCommand: DefineCommand = (program, surroundings, finish) => {
     .option(...CONFIG)
     .option("--since <when>", "then or later: 24h, 7d, 2026-11-01 (UTC), 2026-11-01T08:30Z")
     .option("--until <when>", "before then")
-    .option("--event <events>", `some of ${AUDIT_EVENTS.join(", ")}, with commas between them`)
+    .option("--event <events>", `some of ${KNOWN_EVENTS}, with commas between them`)
     .option("--server <server>", "of this server")
     .option("--tool <pattern>", "of matching tools (mcp__..., * is a wildcard)")
     .option("--run <id>", "of this run, or of those whose ids begin with this")
@@ -96,65 +88,35 @@ async function show(flags: AuditFlags, surroundings: Surroundings): Promise<Exit
   const { env, stdout, stderr } = surroundings;
   if (flags.json && flags.ocsf) throw new UsageError("--json and --ocsf exclude each other");
   const filter = parseFilter(flags, Date.now(), env);
-  const limit = limitOf(flags);
-  const source = await openLog(flags, surroundings);
+  const newest = limitOf(flags);
+  const isFollowed = flags.follow === true;
+  const project = await openProjectOf(flags, surroundings);
+  if (isFollowed) exitOnSignals(surroundings);
+  const { place, written, following } = showAudit(project, filter, { newest, isFollowed });
   const terminal = terminalOf(stdout, env);
-  const render = ({ line, fields }: AuditEntry) => {
-    if (flags.json) return line;
-    return flags.ocsf ? jsonLine(renderOcsf(fields, version)) : renderAuditEntry(fields, terminal);
+  const render = (line: ShownAuditLine) => {
+    const text = flags.json ? line.json : flags.ocsf ? line.ocsf() : renderAuditLine(line, terminal);
+    return `${text}\n`;
   };
-  const stop = new AbortController();
-  if (flags.follow) exitOnSignals(surroundings);
-  // Following starts first, so that no line is missed while the existing lines are read.
-  const following = flags.follow ? source.following(filter, stop.signal) : undefined;
-  const first = following?.next();
-  const shown = await print(source.entries(filter), limit, render, surroundings);
-  if (shown === 0 && !flags.follow) await tell(stderr, `no line of ${source.place} matches`);
-  if (following === undefined) return EXIT.done;
-  for (let next = await first; next !== undefined && !next.done; next = await following.next())
-    await write(stdout, `${render(next.value)}\n`);
+  let shown = 0;
+  for await (const lines of written) {
+    shown += lines.length;
+    await write(stdout, lines.map(render).join(""));
+  }
+  if (shown === 0 && !isFollowed) await tell(stderr, `no line of ${place} matches`);
+  for await (const line of following) await write(stdout, render(line));
   return EXIT.done;
 }
 
-/** The audit log of the configuration. @throws ConfigurationError */
-async function openLog(flags: CommonFlags, surroundings: Surroundings): Promise<AuditSource> {
-  return (await openProjectOf(flags, surroundings)).readAudit();
-}
-
-/** Prints the newest lines up to the limit. Returns how many. */
-async function print(
-  entries: AsyncIterable<AuditEntry>,
-  limit: number,
-  render: (entry: AuditEntry) => string,
-  { stdout }: Surroundings,
-): Promise<number> {
-  let shown = 0;
-  let held: AuditEntry[] = [];
-  const flush = async (count: number) => {
-    const texts = held.slice(0, count).map((entry) => `${render(entry)}\n`);
-    held = held.slice(count);
-    shown += texts.length;
-    await write(stdout, texts.join(""));
-  };
-  for await (const entry of entries) {
-    held.push(entry);
-    if (limit === Number.POSITIVE_INFINITY && held.length >= BATCH) await flush(held.length);
-    else if (held.length >= 2 * limit) held = held.slice(-limit);
-  }
-  if (limit !== Number.POSITIVE_INFINITY) held = held.slice(-limit);
-  if (held.length > 0) await flush(held.length);
-  return shown;
-}
-
-function parseFilter(flags: AuditFlags, nowMs: number, env: Surroundings["env"]): AuditFilter {
-  const events = flags.event?.split(",").map((event) => event.trim());
-  const unknown = events?.find((event) => !(AUDIT_EVENTS as readonly string[]).includes(event));
-  if (unknown !== undefined)
-    throw new UsageError(`--event: '${unknown.slice(0, 40)}' is not one of ${AUDIT_EVENTS.join(", ")}`);
+function parseFilter(
+  flags: AuditFlags,
+  nowMs: number,
+  env: Surroundings["env"],
+): Parameters<typeof showAudit>[1] {
   return {
     sinceMs: flags.since === undefined ? undefined : parseMoment("--since", flags.since, nowMs),
     untilMs: flags.until === undefined ? undefined : parseMoment("--until", flags.until, nowMs),
-    events,
+    events: flags.event === undefined ? undefined : parseEvents(flags.event),
     server: flags.server,
     tool: flags.tool,
     run: flags.run,
@@ -176,8 +138,8 @@ function limitOf({ limit, json, ocsf }: AuditFlags): number {
 
 const EVENT_CHARS = 9;
 
-/** Renders a line of the audit log for people: when, what, and by whom. Anybody may have written the line. */
-function renderAuditEntry(fields: AuditFields, { style }: Terminal): string {
+/** Renders a line of the audit log for people: when, what, and by whom. */
+function renderAuditLine({ fields, isUnwanted }: ShownAuditLine, { style }: Terminal): string {
   const of = (member: string) => {
     const value = fields[member];
     return value === undefined || value === "" ? undefined : visibleLine(String(value));
@@ -212,7 +174,7 @@ function renderAuditEntry(fields: AuditFields, { style }: Terminal): string {
   return [
     style("dim", time),
     style("cyan", event),
-    isUnwanted(fields) ? style("red", what) : what,
+    isUnwanted ? style("red", what) : what,
     style("dim", who.join("  ")),
   ]
     .join("  ")
@@ -234,8 +196,8 @@ const defineAuditHead: DefineCommand = (audit, surroundings, finish) => {
 
 async function printHead(flags: CommonFlags, surroundings: Surroundings): Promise<ExitCode> {
   const { stdout, stderr } = surroundings;
-  const source = await openLog(flags, surroundings);
-  let head: ChainEnd | undefined;
+  const source = (await openProjectOf(flags, surroundings)).readAudit();
+  let head: Awaited<ReturnType<typeof source.head>>;
   try {
     head = await source.head();
   } catch (error) {
@@ -285,9 +247,9 @@ async function verify(
 ): Promise<ExitCode> {
   const { cwd, stdout, stderr } = surroundings;
   const expected = (flags.head ?? []).map(parseHeadFlag);
-  const source = await openLog(flags, surroundings);
+  const source = (await openProjectOf(flags, surroundings)).readAudit();
   const also = files.map((file) => resolve(cwd(), file));
-  let found: LogVerification;
+  let found: Awaited<ReturnType<typeof source.verify>>;
   try {
     found = await source.verify({ also, expected });
   } catch (error) {
@@ -314,7 +276,7 @@ async function verify(
   return EXIT.failed;
 }
 
-function parseHeadFlag(text: string): ChainEnd {
+function parseHeadFlag(text: string): { seq: number; hash: string } {
   const [, seq, hash] = /^([1-9]\d{0,14}):(sha256:[0-9a-f]{64})$/.exec(text.trim()) ?? [];
   if (seq !== undefined && hash !== undefined) return { seq: Number(seq), hash };
   throw new UsageError(

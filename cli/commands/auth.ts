@@ -8,8 +8,8 @@ import type { WaitingLogin } from "../../logins/log-in.ts";
 import type { LoginStatus } from "../../logins/logins.ts";
 import { logIn, loginsHere, logOutHere, serverToLogIn } from "../../project/logins.ts";
 import type { Project } from "../../project/open-project.ts";
+import { readTextStream } from "../../project/text-file.ts";
 import { UserSecrets } from "../../secrets/user-secrets.ts";
-import { readTextStream } from "../arguments/text-file.ts";
 import {
   CONFIG,
   type CommonFlags,

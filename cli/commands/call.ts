@@ -1,19 +1,8 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { jsonLine, writeJson } from "../../base/json.ts";
 import { oneLine, visibleLine, visibleLines } from "../../base/visible-text.ts";
 import { describeTypes, type Parameter, toolParameters } from "../../catalog/arguments.ts";
-import type { Tool } from "../../catalog/tool.ts";
-import { unknownTool } from "../../catalog/tool-catalog.ts";
-import { refuseUnmatchedPatterns } from "../../configuration/policy/configured-policy.ts";
-import { messageOfCall } from "../../execution/call.ts";
-import type { ExecutedCall } from "../../execution/output/executed-run.ts";
-import { renderEnvelope } from "../../execution/seal.ts";
-import { openCaller } from "../../project/caller.ts";
-import { LOCAL_USER, localContext } from "../../project/local-user.ts";
+import { Caller, type MadeCall } from "../../project/caller.ts";
 import type { Project } from "../../project/open-project.ts";
-import { parseNamespacedName, serverModule } from "../../protocol/tool-names.ts";
-import { traceContextOf } from "../../protocol/trace-context.ts";
-import type { ProgramTools } from "../../tools/program-tools.ts";
 import { placeholderOf, readCallArguments } from "../arguments/call-arguments.ts";
 import {
   CONFIG,
@@ -31,8 +20,6 @@ import { inProject } from "../project-command.ts";
 import { buildApprover, refusePatterns } from "../terminal/approver.ts";
 import { ProgramConsole } from "../terminal/program-console.ts";
 import { layOutTable, type Terminal, terminalOf } from "../terminal/terminal.ts";
-
-const RECORD_PATIENCE_MS = 2_000;
 
 interface CallFlags {
   config?: string;
@@ -88,11 +75,10 @@ async function call(
   const { env, stdout } = surroundings;
   const { configuration } = project;
   refusePatterns(flags.approve, configuration);
-  const tools = await project.tools();
-  refuseUnmatchedPatterns(configuration, tools.all);
-  const tool = findTool(name, tools);
+  const caller = await Caller.open(project);
+  const tool = caller.find(name);
   if (flags.help === true) {
-    await write(stdout, renderCallHelp(tool, terminalOf(stdout, env)));
+    await write(stdout, renderCallHelp(tool, terminalOf(stdout, env), byTool(tool)));
     return EXIT.done;
   }
   const parameters = toolParameters(tool.inputSchema);
@@ -107,57 +93,35 @@ async function call(
   const cancel = new AbortController();
   for (const signal of SIGNALS) surroundings.on(signal, () => cancel.abort());
   project.tellWarnings(onWarning);
-  const caller = await openCaller(project, { tools, telemetry: await project.openTelemetry() });
-  const executed = await caller.call(
-    Object.freeze({
-      call: { tool: tool.namespacedName, arguments: args },
-      context: localContext("call", env),
-      trace: traceContextOf(env),
-      approver: buildApprover(flags.approve, {
-        console,
-        surroundings,
-        asker: "you want to call",
-        require: configuration.approvals.require,
-        onInterrupt: () => cancel.abort(),
-      }),
-      signal: cancel.signal,
+  const made = await caller.call({
+    tool: tool.namespacedName,
+    arguments: args,
+    approver: buildApprover(flags.approve, {
+      console,
+      surroundings,
+      asker: "you want to call",
+      require: configuration.approvals.require,
+      onInterrupt: () => cancel.abort(),
     }),
-  );
-  // A caller that has the answer may end ptc, but expects the call in the archive. A slow archive delays the answer only briefly.
-  const recorded = executed.recorded.then((problem) => problem === undefined || onWarning(problem));
-  await Promise.race([recorded, delay(RECORD_PATIENCE_MS, undefined, { ref: false })]);
-  const code = await report(executed, flags, surroundings);
-  for (const warning of executed.warnings) onWarning(warning);
-  await recorded;
+    signal: cancel.signal,
+    onWarning,
+  });
+  const code = await report(made, flags, surroundings);
+  await made.finish();
   return code;
 }
 
-/** The tool of that name, even if programs may not call it. The broker then refuses the call, which is recorded. */
-function findTool(name: string, tools: ProgramTools): Tool {
-  const callable = tools.callableFor(LOCAL_USER);
-  const tool = callable.find(name) ?? tools.all.find(name);
-  if (tool !== undefined) return tool;
-  const server = serverModule(parseNamespacedName(name)?.module ?? name.split(".")[0] ?? "");
-  const isListed = callable.servers.some(({ module }) => module === server) || callable.unlisted.has(server);
-  if (callable.configured.includes(server) && !isListed)
-    throw new UsageError(
-      `the tools of server '${visibleLine(server)}' are not known yet; run \`ptc generate\``,
-    );
-  throw new UsageError(unknownTool(name, callable, "`ptc search`"));
-}
-
 async function report(
-  { envelope, verdict, decision, answered }: ExecutedCall,
+  { envelope, answer, failure }: MadeCall,
   flags: CallFlags,
   { stdout, stderr, env }: Surroundings,
 ): Promise<ExitCode> {
-  if (flags.envelope === true) await write(stdout, `${renderEnvelope(envelope)}\n`);
-  else if (verdict.ok || answered !== undefined)
-    await write(stdout, renderAnswer(verdict.ok ? verdict.data : answered, stdout.isTTY === true));
-  if (verdict.ok) return EXIT.done;
+  if (flags.envelope === true) await write(stdout, `${envelope}\n`);
+  else if (answer !== undefined) await write(stdout, renderAnswer(answer.data, stdout.isTTY === true));
+  if (failure === undefined) return EXIT.done;
   const { style } = terminalOf(stderr, env);
-  await tell(stderr, style("red", oneLine(messageOfCall(verdict.error))));
-  return decision === "invalid" ? EXIT.usage : EXIT.failed;
+  await tell(stderr, style("red", oneLine(failure.message)));
+  return failure.isInvalid ? EXIT.usage : EXIT.failed;
 }
 
 /** Text as it is, anything else as JSON: on one line in a pipe, indented on a terminal. No text moves the terminal's cursor. */
@@ -183,7 +147,7 @@ interface HowCalled {
   call: string;
 }
 
-function byTool({ namespacedName, server, name }: Tool): HowCalled {
+function byTool({ namespacedName, server, name }: ReturnType<Caller["find"]>): HowCalled {
   const called = `${server}.${name}`;
   return {
     title: visibleLine(namespacedName),
@@ -194,9 +158,9 @@ function byTool({ namespacedName, server, name }: Tool): HowCalled {
 
 /** The help for a tool from its schema: its arguments, and how to call it from a shell. */
 export function renderCallHelp(
-  tool: Tool,
+  tool: { description?: string | undefined; inputSchema: unknown },
   { style }: Terminal,
-  { title, nameOf, call }: HowCalled = byTool(tool),
+  { title, nameOf, call }: HowCalled,
 ): string {
   const { parameters, isOpen } = toolParameters(tool.inputSchema);
   const shown = parameters.slice(0, MAX_PARAMETERS);

@@ -1,6 +1,5 @@
 import { jsonLine } from "../../base/json.ts";
 import { oneLine, visibleLine } from "../../base/visible-text.ts";
-import { loadConfiguration } from "../../configuration/load.ts";
 import { examine, type Finding } from "../../project/doctor/examine.ts";
 import { type ExaminedWalls, examineWalls } from "../../project/doctor/examine-walls.ts";
 import { LOCAL_USER } from "../../project/local-user.ts";
@@ -16,6 +15,7 @@ import {
   tell,
   write,
 } from "../command.ts";
+import { openProjectOf } from "../project-command.ts";
 
 interface DoctorFlags extends CommonFlags {
   walls?: boolean;
@@ -105,7 +105,7 @@ const MARKS = {
 async function doctorWalls(flags: CommonFlags, surroundings: Surroundings): Promise<ExitCode> {
   const { env, stdout } = surroundings;
   const cwd = surroundings.cwd();
-  const configuration = await loadConfiguration({ flag: flags.config, env, cwd });
+  const { configuration } = await openProjectOf(flags, surroundings);
   exitOnSignals(surroundings);
   const { hold, findings } = await examineWalls(configuration, env, cwd);
   const text = flags.json

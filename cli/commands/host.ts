@@ -1,10 +1,10 @@
 import { jsonLine } from "../../base/json.ts";
 import { formatDuration } from "../../base/quantities.ts";
 import { oneLine } from "../../base/visible-text.ts";
+import { killHost } from "../../project/background/host-files.ts";
+import { findHost, findProject, placeOf, UnsafePlaceError } from "../../project/background/host-place.ts";
 import { askOnce, connectTo } from "../background/ask-host.ts";
-import { killHost } from "../background/host-files.ts";
 import type { HostStatus } from "../background/host-messages.ts";
-import { findHost, findProject, placeOf, UnsafePlaceError } from "../background/host-place.ts";
 import {
   CONFIG,
   type CommonFlags,

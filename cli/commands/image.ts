@@ -1,7 +1,6 @@
 import { jsonLine } from "../../base/json.ts";
 import { formatBytes } from "../../base/quantities.ts";
 import { oneLine } from "../../base/visible-text.ts";
-import { loadConfiguration } from "../../configuration/load.ts";
 import { buildImage, clusterManifests, pruneUnusedImages } from "../../project/sandboxes/image.ts";
 import {
   CONFIG,
@@ -15,6 +14,7 @@ import {
   UsageError,
   write,
 } from "../command.ts";
+import { openProjectOf } from "../project-command.ts";
 
 interface BuildFlags extends CommonFlags {
   base?: string;
@@ -40,11 +40,9 @@ const defineBuild = defineCommand("build", build, (command) =>
 );
 
 /** `ptc image build` */
-export async function build(
-  flags: BuildFlags,
-  { env, cwd, stdout, stderr }: Surroundings,
-): Promise<ExitCode> {
-  const configuration = await loadConfiguration({ flag: flags.config, env, cwd: cwd() });
+export async function build(flags: BuildFlags, surroundings: Surroundings): Promise<ExitCode> {
+  const { env, stdout, stderr } = surroundings;
+  const { configuration } = await openProjectOf(flags, surroundings);
   const { reference, digest, built } = await buildImage(configuration, {
     env,
     base: flags.base,
@@ -73,11 +71,12 @@ const definePrune = defineCommand("prune", prune, (command) =>
     ),
 );
 
-async function prune(flags: PruneFlags, { env, cwd, stdout, stderr }: Surroundings): Promise<ExitCode> {
+async function prune(flags: PruneFlags, surroundings: Surroundings): Promise<ExitCode> {
+  const { env, stdout, stderr } = surroundings;
   const days = flags.unusedFor === undefined ? undefined : Number(flags.unusedFor);
   if (flags.unusedFor !== undefined && !/^\d{1,4}$/.test(flags.unusedFor))
     throw new UsageError(`--unused-for must be a number of days from 0 to 9999, not '${flags.unusedFor}'`);
-  const configuration = await loadConfiguration({ flag: flags.config, env, cwd: cwd() });
+  const { configuration } = await openProjectOf(flags, surroundings);
   const { removed, kept } = await pruneUnusedImages(configuration, env, days);
   if (flags.json) {
     await write(stdout, `${jsonLine({ removed, kept })}\n`);
@@ -113,11 +112,7 @@ const defineManifests = defineCommand("manifests", manifests, (command) =>
     ),
 );
 
-async function manifests(
-  image: string,
-  flags: ManifestFlags,
-  { env, cwd, stdout }: Surroundings,
-): Promise<ExitCode> {
+async function manifests(image: string, flags: ManifestFlags, surroundings: Surroundings): Promise<ExitCode> {
   if (!/@sha256:[0-9a-f]{64}$/.test(image))
     throw new UsageError(`'${image}' names no digest; write NAME@sha256:..., as \`docker push\` prints it`);
   const replicas = Number(flags.replicas);
@@ -127,7 +122,7 @@ async function manifests(
   const imagePullPolicy = PULL_POLICIES.find((policy) => policy === pullPolicy);
   if (imagePullPolicy === undefined && pullPolicy !== undefined)
     throw new UsageError(`--pull-policy must be ${PULL_POLICIES.join(", ")}, not '${pullPolicy}'`);
-  const configuration = await loadConfiguration({ flag: flags.config, env, cwd: cwd() });
+  const { configuration } = await openProjectOf(flags, surroundings);
   const list = await clusterManifests(configuration, {
     image,
     replicas,
@@ -135,6 +130,6 @@ async function manifests(
     certificates,
     imagePullPolicy,
   });
-  await write(stdout, `${JSON.stringify(list, undefined, 2)}\n`);
+  await write(surroundings.stdout, `${JSON.stringify(list, undefined, 2)}\n`);
   return EXIT.done;
 }

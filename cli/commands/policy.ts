@@ -6,9 +6,9 @@ import { describeRuleProblem } from "../../configuration/policy/build-rules.ts";
 import type { Project } from "../../project/open-project.ts";
 import { checkPolicy, policySchema, tryCases } from "../../project/policy.ts";
 import { selectRun } from "../../project/runs.ts";
+import { readTextFile } from "../../project/text-file.ts";
 import { shortToolName } from "../../server/reports/run-overview.ts";
 import { describeRecordedValues } from "../../server/reports/value-flows.ts";
-import { readTextFile } from "../arguments/text-file.ts";
 import {
   CONFIG,
   type CommonFlags,

@@ -6,8 +6,8 @@ import type { TypecheckMode } from "../../languages/language.ts";
 import { unnamedProgram } from "../../languages/languages.ts";
 import type { UnresolvedProgram } from "../../languages/resolve-program.ts";
 import { warmSandbox } from "../../project/sandboxes/sandboxes.ts";
+import { readTextFile } from "../../project/text-file.ts";
 import { readProgram, readProgramFiles } from "../arguments/program-file.ts";
-import { readTextFile } from "../arguments/text-file.ts";
 import type { Delegation } from "../background/ask-host.ts";
 import {
   CONFIG,
@@ -118,11 +118,12 @@ async function findHelp(
   if (name === undefined || !isName(name)) return undefined;
   const { env, stdout } = surroundings;
   const { configuration } = await openProjectOf(flags, surroundings);
-  const saved = await import("./programs/by-name.ts");
+  const { isSavedProgram, requireProgram } = await import("../../project/programs/named-program.ts");
   const { terminalOf } = await import("../terminal/terminal.ts");
-  if (!saved.isSavedProgram(name, configuration)) return undefined;
-  const program = await saved.requireProgram(name, configuration);
-  return saved.renderProgramHelp(program, terminalOf(stdout, env), options);
+  if (!isSavedProgram(name, configuration)) return undefined;
+  const program = await requireProgram(name, configuration);
+  const { renderProgramHelp } = await import("./programs/by-name.ts");
+  return renderProgramHelp(program, terminalOf(stdout, env), options);
 }
 
 /** Whether a word may be the name of a saved program. Files have a suffix or a folder. */
@@ -190,7 +191,7 @@ async function readSaved(
   surroundings: Surroundings,
 ): Promise<{ program: UnresolvedProgram; timeoutMs: number | undefined } | undefined> {
   if (!isName(name)) return undefined;
-  const saved = await import("./programs/by-name.ts");
+  const saved = await import("../../project/programs/named-program.ts");
   if (!saved.isSavedProgram(name, configuration)) {
     if (!existsSync(resolve(surroundings.cwd(), name)))
       throw new UsageError(await saved.explainUnknown(name, configuration));
@@ -199,7 +200,8 @@ async function readSaved(
   const found = await saved.requireProgram(name, configuration);
   if (flags.language !== undefined) throw new UsageError("--language: a saved program has its own");
   const given = { words, json: flags.data };
-  const program = await saved.readCallByName(found, given, configuration, surroundings);
+  const { readCallByName } = await import("./programs/by-name.ts");
+  const program = await readCallByName(found, given, configuration, surroundings);
   return { program, timeoutMs: found.manifest.timeoutMs };
 }
 

@@ -3,21 +3,15 @@ import { join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "../../base/faults.ts";
 import { oneLine } from "../../base/visible-text.ts";
-import { describeOffServers } from "../../configuration/configured-servers.ts";
-import { refuseUnmatchedPatterns } from "../../configuration/policy/configured-policy.ts";
 import { contentOf, describeEmitted } from "../../execution/output/emitted-blocks.ts";
-import type { ProgramRequest } from "../../execution/run-request.ts";
 import type { TypecheckMode } from "../../languages/language.ts";
 import { unnamedProgram } from "../../languages/languages.ts";
 import type { UnresolvedProgram } from "../../languages/resolve-program.ts";
-import { takeAnswered } from "../../project/approvals.ts";
-import type { HostOptions } from "../../project/host.ts";
-import { localContext } from "../../project/local-user.ts";
 import { sealLostRun } from "../../project/lost-run.ts";
-import { openHost } from "../../project/open-host.ts";
 import type { Project } from "../../project/open-project.ts";
+import { runProgram, warningsBefore } from "../../project/run-program.ts";
+import type { warmSandbox } from "../../project/sandboxes/sandboxes.ts";
 import type { EmittedBlock } from "../../protocol/emitted.ts";
-import { traceContextOf } from "../../protocol/trace-context.ts";
 import { emittedLine } from "../../server/reports/run-overview.ts";
 import { startHost } from "../background/start-host.ts";
 import { type CommonFlags, EXIT, type ExitCode, type Surroundings, tell } from "../command.ts";
@@ -60,7 +54,7 @@ export interface RunRequest {
   /** Cancels the run. */
   cancel: AbortController;
   /** The program's sandbox, which is starting; `undefined` if a background host provides sandboxes. */
-  warmed: HostOptions["warmed"];
+  warmed: Awaited<ReturnType<typeof warmSandbox>> | undefined;
 }
 
 /** Runs a program with a host of its own, or with the background host that this process is. Prints the outcome. */
@@ -93,43 +87,36 @@ async function runHere(
   }
   const console = new ProgramConsole(surroundings, configuration.execution.maxStderrBytes);
   const onWarning = (message: string) => console.tell(`ptc: warning: ${oneLine(message)}`);
-  for (const warning of [...configuration.held, ...describeOffServers(configuration)]) onWarning(warning);
+  for (const warning of warningsBefore(project)) onWarning(warning);
   shared?.onWarning(onWarning);
   project.tellWarnings(onWarning);
-  const host = shared?.host ?? openHost(project, { warmed, telemetry: await project.openTelemetry() });
-  refuseUnmatchedPatterns(configuration, (await host.currentTools()).all);
   const suspends = flags.suspend === true || ticket !== undefined;
-  const approver = buildApprover(flags.approve, {
-    console,
-    surroundings,
-    onInterrupt: () => cancel.abort(),
-    suspends,
-    require: configuration.approvals.require,
-  });
-  const resumed =
-    ticket === undefined
-      ? undefined
-      : await takeAnswered(ticket, await host.pendingApprovals(), { approver, signal: cancel.signal });
-  const executed = await host.run(
-    Object.freeze<ProgramRequest>({
-      context: localContext("run", env),
-      approver,
-      suspends,
-      resumed,
+  const executed = await runProgram(
+    project,
+    {
+      program,
+      ticket,
       timeoutMs,
       typecheck,
       said,
-      program: resumed?.run.program ?? program,
-      trace: traceContextOf(env),
-      session: resumed === undefined ? flags.session : undefined,
+      suspends,
+      session: flags.session,
       toFile: flags.out !== undefined,
+      approver: buildApprover(flags.approve, {
+        console,
+        surroundings,
+        onInterrupt: () => cancel.abort(),
+        suspends,
+        require: configuration.approvals.require,
+      }),
       checkPatienceMs: CHECK_PATIENCE_MS,
       onConsole: ({ text }) => console.print(text),
       onPhase: console.onPhase,
       onCall: (call) => calls.note(call),
       beforeCalls: shared?.onCalling,
       signal: cancel.signal,
-    }),
+    },
+    shared ?? { warmed },
   );
   const { envelope, typeWarning, unchecked, warnings, advice, recorded, cleared, emitted } = executed;
   console.end();

@@ -1,9 +1,7 @@
 import { jsonLine } from "../../base/json.ts";
 import { countNoun } from "../../base/quantities.ts";
-import { loadConfiguration } from "../../configuration/load.ts";
-import { whyNoSession } from "../../execution/sessions/session-name.ts";
 import type { Project } from "../../project/open-project.ts";
-import { openSessions } from "../../project/sessions.ts";
+import { openSessions, refuseSession } from "../../project/sessions.ts";
 import type { Delegation } from "../background/ask-host.ts";
 import {
   CONFIG,
@@ -16,7 +14,7 @@ import {
   UsageError,
   write,
 } from "../command.ts";
-import { defineProjectCommand } from "../project-command.ts";
+import { defineProjectCommand, openProjectOf } from "../project-command.ts";
 import type { RunFlags } from "./run.ts";
 
 interface EndFlags extends CommonFlags {
@@ -91,7 +89,7 @@ function keeperOf(through: string): string {
  * Asks the background host to run a program of a session, because only the host can keep the session. Resolves with `undefined` in
  * that host itself.
  *
- * @throws UsageError if no program can run in a session.
+ * @throws Refusal, UsageError if no program can run in a session.
  */
 export async function askForSession(
   session: string,
@@ -100,13 +98,12 @@ export async function askForSession(
 ): Promise<Delegation | undefined> {
   const { env, shared, withoutHost } = surroundings;
   const { ticket, suspend, host } = flags;
-  const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
-  const refused = whyNoSession(session, configuration);
-  if (refused !== undefined) throw new UsageError(`--session: ${refused}`);
+  const project = await openProjectOf(flags, surroundings);
+  refuseSession(project, session, "--session: ");
   if (ticket !== undefined || suspend === true)
     throw new UsageError("a program in a session cannot be suspended; leave out --suspend and --ticket");
   if (shared !== undefined || withoutHost?.lostRun !== undefined) return undefined;
-  if (configuration.host.off || host === false || env.PTC_HOST === "off")
+  if (project.configuration.host.off || host === false || env.PTC_HOST === "off")
     throw new UsageError(
       "--session needs the background host, which is off (`host: off`, --no-host or PTC_HOST); a command that runs alone keeps nothing for the next one",
     );

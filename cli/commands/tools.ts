@@ -1,19 +1,7 @@
 import { jsonLine } from "../../base/json.ts";
 import { formatCount } from "../../base/quantities.ts";
 import { oneLine, visibleLine, visibleLines } from "../../base/visible-text.ts";
-import { countTools, renderOffer } from "../../catalog/parse-tool.ts";
-import type { ServerTools, Tool } from "../../catalog/tool.ts";
-import { type ToolCatalog, unknownServer, unknownTool } from "../../catalog/tool-catalog.ts";
-import { describeForPrograms } from "../../codegen/describe-tool.ts";
-import type { ToolPrinter } from "../../codegen/language-printer.ts";
-import type { Configuration, ServerConfiguration } from "../../configuration/configuration.ts";
-import { describeOffServers } from "../../configuration/configured-servers.ts";
-import { loadConfiguration } from "../../configuration/load.ts";
-import { languageNamed, loadPrinters, pickPrinter, whyNotOn } from "../../languages/languages.ts";
-import { LOCAL_USER } from "../../project/local-user.ts";
-import { chooseDirectTools, type DirectTool } from "../../tools/direct-tools.ts";
-import { loadProgramTools, type ProgramTools } from "../../tools/program-tools.ts";
-import { rankingOfCommands } from "../../tools/search/open-ranking.ts";
+import { type FoundTools, type ListedServer, type OffServer, ShownTools } from "../../project/tools.ts";
 import {
   CONFIG,
   type CommonFlags,
@@ -25,13 +13,9 @@ import {
   parseLimit,
   type Surroundings,
   tell,
-  UsageError,
   write,
 } from "../command.ts";
 import { type Terminal, terminalOf } from "../terminal/terminal.ts";
-
-/** The tools that `ptc serve` lists, by namespaced name. */
-type Direct = ReadonlyMap<string, DirectTool>;
 
 /** Printed instead of tools when none are known. */
 export const NOTHING_GENERATED = "ptc: no tools are known yet; run `ptc generate`\n";
@@ -53,81 +37,66 @@ async function list(
   surroundings: Surroundings,
 ): Promise<ExitCode> {
   const { stdout, stderr, env } = surroundings;
-  const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
-  const catalog = (await toolsFor(configuration, surroundings)).callableFor(LOCAL_USER);
-  const servers = selectServers(name, catalog);
-  if (servers.length === 0 && configuration.servers.some(({ off }) => off === undefined))
-    await write(stderr, NOTHING_GENERATED);
+  const tools = await openTools(flags, surroundings);
+  const servers = await tools.list(name);
+  if (servers.length === 0 && tools.isConfigured) await write(stderr, NOTHING_GENERATED);
   const terminal = terminalOf(stdout, env);
-  const { tools: direct } = chooseDirectTools(catalog, configuration);
-  const listed = new Map(direct.map((each) => [each.tool.namespacedName, each]));
-  const [printer] = await loadPrinters(configuration.languages);
-  const off = name === undefined ? configuration.servers.filter((server) => server.off !== undefined) : [];
+  const off = name === undefined ? tools.off : [];
   const text = flags.json
-    ? `${jsonLine([...servers.map((server) => describe(server, printer, listed)), ...off.map(describeOff)])}\n`
+    ? `${jsonLine([...servers.map(describe), ...off.map(describeOff)])}\n`
     : [
-        ...servers.map((server) => renderServer(server, printer, listed, terminal)),
+        ...servers.map((server) => renderServer(server, terminal)),
         ...off.map((server) => renderOff(server, terminal)),
       ].join("\n");
   await write(stdout, text);
   return EXIT.done;
 }
 
-function selectServers(name: string | undefined, catalog: ToolCatalog): readonly ServerTools[] {
-  if (name === undefined) return catalog.servers;
-  const server = catalog.server(name);
-  if (server === undefined) throw new UsageError(unknownServer(name, catalog));
-  return [server];
+/** The tools of a command, from the background host that runs it or from disk. */
+function openTools({ config }: CommonFlags, { env, cwd, shared }: Surroundings): Promise<ShownTools> {
+  return ShownTools.open({ flag: config, env, cwd: cwd() }, shared);
 }
 
-function describe({ name, module, description, tools }: ServerTools, printer: ToolPrinter, direct: Direct) {
+function describe({ name, module, description, tools }: ListedServer) {
   return {
     server: name,
     module,
     description: description ?? null,
     tools: tools.map((tool) => ({
-      name: tool.namespacedName,
-      function: printer.functionName(tool),
-      description: tool.description ?? tool.title ?? null,
-      direct: direct.get(tool.namespacedName)?.definition.name ?? null,
+      name: tool.name,
+      function: tool.functionName,
+      description: tool.description ?? null,
+      direct: tool.direct ?? null,
     })),
   };
 }
 
-function describeOff({ name, module, description, off }: ServerConfiguration) {
+function describeOff({ name, module, description, off }: OffServer) {
   return { server: name, module, description: description ?? null, off, tools: [] };
 }
 
-/** The tools that models have without a search, and their approximate cost. */
-function renderDirect(direct: readonly DirectTool[], isEach: boolean): string {
-  const tokens = direct.reduce((sum, each) => sum + each.tokens, 0);
-  return `${isEach ? "all" : direct.length} direct (about ${formatCount(tokens)} tokens)`;
-}
-
-function renderOff({ name, off = "" }: ServerConfiguration, terminal: Terminal): string {
+function renderOff({ name, off }: OffServer, terminal: Terminal): string {
   return `${terminal.style("bold", name)}  ${terminal.style("yellow", "off")}: ${oneLine(off)}\n`;
 }
 
 function renderServer(
-  { name, module, description, tools }: ServerTools,
-  printer: ToolPrinter,
-  direct: Direct,
+  { name, module, description, offer, direct, tools }: ListedServer,
   terminal: Terminal,
 ): string {
-  const own = tools.flatMap((tool) => direct.get(tool.namespacedName) ?? []);
-  const isEach = own.length === countTools(tools);
   const about = [
     `servers/${module}`,
-    renderOffer(tools),
-    ...(own.length === 0 ? [] : [renderDirect(own, isEach)]),
+    offer,
+    ...(direct.tools === 0
+      ? []
+      : [`${direct.isEach ? "all" : direct.tools} direct (about ${formatCount(direct.tokens)} tokens)`]),
     ...(description ? [oneLine(description)] : []),
   ];
-  const width = Math.max(0, ...tools.map((tool) => printer.functionName(tool).length));
+  const width = Math.max(0, ...tools.map(({ functionName }) => functionName.length));
   const room = terminal.columns === undefined ? undefined : terminal.columns - width - 4;
   const lines = tools.map((tool) => {
-    const mark = isEach || !direct.has(tool.namespacedName) ? "" : `${terminal.style("green", "direct")} `;
-    const said = mark + oneLine(tool.description ?? tool.title ?? "", room);
-    return `  ${terminal.style("cyan", printer.functionName(tool).padEnd(width))}  ${said}`.trimEnd();
+    const mark = direct.isEach || tool.direct === undefined ? "" : `${terminal.style("green", "direct")} `;
+    const said = mark + oneLine(tool.description ?? "", room);
+    return `  ${terminal.style("cyan", tool.functionName.padEnd(width))}  ${said}`.trimEnd();
   });
   return [`${terminal.style("bold", name)}  ${terminal.style("dim", about.join(", "))}`, ...lines, ""].join(
     "\n",
@@ -152,43 +121,24 @@ export const inspectCommand = defineCommand("inspect", inspect, (command) =>
 
 async function inspect(name: string, flags: InspectFlags, surroundings: Surroundings): Promise<ExitCode> {
   const { stdout, env } = surroundings;
-  const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
-  const language = flags.language === undefined ? undefined : languageNamed(flags.language);
-  const off = flags.language && whyNotOn(language ?? flags.language, configuration.languages);
-  if (off) throw new UsageError(`--language: ${off}`);
-  const printer = pickPrinter(await loadPrinters(configuration.languages), language);
-  const catalog = (await toolsFor(configuration, surroundings)).callableFor(LOCAL_USER);
-  const tool = catalog.find(name);
-  if (tool === undefined) throw new UsageError(unknownTool(name, catalog, "`ptc search`"));
+  const tool = await (await openTools(flags, surroundings)).inspect(name, flags.language);
   if (flags.json) {
-    await write(stdout, `${jsonLine(await describeForPrograms(tool, printer))}\n`);
+    await write(stdout, `${jsonLine(await tool.described())}\n`);
     return EXIT.done;
   }
   const { style } = terminalOf(stdout, env);
-  const hints = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"].filter(
-    (hint) => tool.annotations?.[hint] === true,
-  );
+  const hints = tool.hints.length === 0 ? "" : `  ${style("dim", tool.hints.join(", "))}`;
   const parts = [
-    `${style("bold", visibleLine(tool.namespacedName))}${hints.length === 0 ? "" : `  ${style("dim", hints.join(", "))}`}`,
-    style("dim", printer.importLine(tool.module)),
+    `${style("bold", visibleLine(tool.name))}${hints}`,
+    style("dim", tool.importLine),
     "",
-    visibleLines(await printer.signature(tool, "full")),
-    ...(tool.outputSchema === undefined && tool.learned === undefined
+    visibleLines(tool.signature),
+    ...(tool.isUnknownResult
       ? ["", style("dim", "It declares no output: look at what it returns before relying on its shape.")]
       : []),
   ];
   await write(stdout, `${parts.join("\n")}\n`);
   return EXIT.done;
-}
-
-/** The tools for a command, from the background host or from disk. @throws CatalogError */
-export async function toolsFor(
-  configuration: Configuration,
-  { shared, env }: Pick<Surroundings, "shared" | "env">,
-): Promise<ProgramTools> {
-  shared?.accept(configuration);
-  if (shared !== undefined) return shared.host.currentTools();
-  return loadProgramTools(configuration, undefined, { ranking: rankingOfCommands(configuration, env) });
 }
 
 const DEFAULT_LIMIT = 10;
@@ -219,40 +169,35 @@ export const searchCommand: DefineCommand = (program, surroundings, finish) => {
 async function search(query: string, flags: SearchFlags, surroundings: Surroundings): Promise<ExitCode> {
   const { stdout, stderr, env } = surroundings;
   const limit = flags.limit === undefined ? DEFAULT_LIMIT : parseLimit(flags.limit, MAX_LIMIT);
-  const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
-  const catalog = (await toolsFor(configuration, surroundings)).callableFor(LOCAL_USER);
-  const scope = flags.server === undefined ? undefined : catalog.server(flags.server);
-  if (flags.server !== undefined && scope === undefined)
-    throw new UsageError(unknownServer(flags.server, catalog));
-  const { tools, total, fitsPoorly, problem } = await catalog.search(query, { limit, server: scope?.module });
-
+  const opened = await openTools(flags, surroundings);
+  const { tools, total, fitsPoorly, problem, isEmpty, unsearched } = await opened.search(query, {
+    server: flags.server,
+    limit,
+  });
   if (problem !== undefined) await tell(stderr, `warning: found by words alone: ${oneLine(problem)}`);
   if (flags.json) {
-    const found = tools.map(({ namespacedName, server, description }) => ({
-      name: namespacedName,
+    const found = tools.map(({ name, server, description }) => ({
+      name,
       server,
       description: description ?? null,
     }));
-    const unsearched = configuration.servers.flatMap(({ name: server, off }) =>
-      off ? [{ server, off }] : [],
-    );
-    await write(stdout, `${jsonLine({ query, total, tools: found, unsearched })}\n`);
+    const left = opened.off.map(({ name: server, off }) => ({ server, off }));
+    await write(stdout, `${jsonLine({ query, total, tools: found, unsearched: left })}\n`);
     return EXIT.done;
   }
   await write(stdout, renderFound(tools, terminalOf(stdout, env)));
-  if (catalog.servers.length === 0) await write(stderr, NOTHING_GENERATED);
+  if (isEmpty) await write(stderr, NOTHING_GENERATED);
   else if (tools.length === 0) await tell(stderr, "nothing matches; try other words");
   else if (fitsPoorly) await tell(stderr, "nothing fits well; these are the nearest");
   else if (total > tools.length)
     await tell(stderr, `the best ${tools.length} of ${total} matches; --limit shows more`);
-  for (const warning of describeOffServers(configuration))
-    await tell(stderr, `not searched: ${oneLine(warning)}`);
+  for (const warning of unsearched) await tell(stderr, `not searched: ${oneLine(warning)}`);
   return EXIT.done;
 }
 
 /** Groups tools by server; the server of the best match comes first. */
-function renderFound(tools: readonly Tool[], terminal: Terminal): string {
-  const groups = new Map<string, Tool[]>();
+function renderFound(tools: FoundTools["tools"], terminal: Terminal): string {
+  const groups = new Map<string, FoundTools["tools"][number][]>();
   for (const tool of tools) groups.set(tool.server, [...(groups.get(tool.server) ?? []), tool]);
   const width = Math.max(0, ...tools.map(({ identifier }) => identifier.length));
   const room = terminal.columns === undefined ? undefined : terminal.columns - width - 4;

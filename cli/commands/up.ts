@@ -3,20 +3,20 @@
  * already, so the command can be run again at any time and goes on where it stopped. What a step does is another command of ptc.
  */
 
-import { realpathSync } from "node:fs";
 import { Readable } from "node:stream";
 import { messageOf } from "../../base/faults.ts";
-import { jsonLine } from "../../base/json.ts";
+import { isObject, jsonLine } from "../../base/json.ts";
 import { countNoun } from "../../base/quantities.ts";
 import { oneLine } from "../../base/visible-text.ts";
-import { findPtcInClaude } from "../../configuration/clients/claude-code.ts";
-import { CLIENTS, type ClientName, clientPlace, memberOf } from "../../configuration/clients/clients.ts";
+import { CLIENTS, type ClientName } from "../../configuration/clients/clients.ts";
 import { whyNoServers } from "../../configuration/configured-servers.ts";
-import { loadConfiguration } from "../../configuration/load.ts";
 import { unnamedProgram } from "../../languages/languages.ts";
+import { findServers } from "../../project/clients/found-servers.ts";
+import { examineClient } from "../../project/clients/own-entry.ts";
 import { examineEngine, examineModules } from "../../project/doctor/examine.ts";
 import { LOCAL_USER } from "../../project/local-user.ts";
 import type { Project } from "../../project/open-project.ts";
+import { Refusal } from "../../project/refusal.ts";
 import { warmSandbox } from "../../project/sandboxes/sandboxes.ts";
 import { engineSetupScript } from "../../system/package.ts";
 import {
@@ -30,9 +30,9 @@ import {
   write,
 } from "../command.ts";
 import { inProject, openProjectOf } from "../project-command.ts";
-import { ask, canAsk, findServers, shownPath } from "./configuration/client-files.ts";
+import { ask, canAsk } from "./configuration/client-files.ts";
 import { init } from "./configuration/init.ts";
-import { hasEntry, install } from "./configuration/install.ts";
+import { install } from "./configuration/install.ts";
 import { generate } from "./generate.ts";
 import { build } from "./image.ts";
 
@@ -157,8 +157,7 @@ const GO_ON = "`ptc up` goes on from there when you run it again.";
 function stepsOf(client: ClientName, flags: UpFlags, surroundings: Surroundings, asks: boolean): Step[] {
   const { env } = surroundings;
   const { config } = flags;
-  const cwd = realpathSync(surroundings.cwd());
-  const load = () => loadConfiguration({ flag: config, env, cwd });
+  const load = async () => (await openProjectOf(flags, surroundings)).configuration;
   const common = config === undefined ? {} : { config };
   return [
     {
@@ -202,8 +201,8 @@ function stepsOf(client: ClientName, flags: UpFlags, surroundings: Surroundings,
           return { state: "done", detail: `${file} has ${countNoun(servers.length, "server")}` };
         if (file !== undefined) return { state: "blocked", detail: `${none}; ${ADD}`, exitCode: EXIT.usage };
         // Nothing is asked here: it only counts.
-        const found = await findServers(true, surroundings).catch((error: unknown) => {
-          if (error instanceof UsageError) return undefined;
+        const found = await findServers(surroundings).catch((error: unknown) => {
+          if (error instanceof Refusal) return undefined;
           throw error;
         });
         if (found === undefined)
@@ -212,7 +211,7 @@ function stepsOf(client: ClientName, flags: UpFlags, surroundings: Surroundings,
             detail: `no client on this machine has servers that ptc can use: \`ptc init\` writes ptc.yaml, and ${ADD}`,
             exitCode: EXIT.usage,
           };
-        const names = found.servers.map(({ name }) => name).join(", ");
+        const names = found.servers.map(({ entry }) => entry.name).join(", ");
         return {
           state: "to do",
           detail: `Write ptc.yaml with servers of the clients on this machine (${oneLine(names, 200)})`,
@@ -246,20 +245,15 @@ function stepsOf(client: ClientName, flags: UpFlags, surroundings: Surroundings,
       name: "client",
       isOptional: true,
       async look() {
-        const place = clientPlace(client, "project", { env, cwd });
-        const title = place?.client ?? client;
-        const { plugin, entries } = client === "claude" ? findPtcInClaude(env, cwd) : NOT_CLAUDE;
-        if (plugin !== undefined)
-          return { state: "done", detail: `${title} has ptc by the plugin ${plugin}` };
         try {
-          if (entries.length > 0 || (await hasEntry(client, "project", "ptc", surroundings)))
-            return { state: "done", detail: `${title} has ptc` };
+          const { title, file, has } = await examineClient(client, surroundings);
+          return has === undefined
+            ? { state: "to do", detail: `Write ptc into the configuration of ${title} (${file})` }
+            : { state: "done", detail: `${title} has ${has}` };
         } catch (error) {
-          if (!(error instanceof UsageError)) throw error;
+          if (!(error instanceof Refusal)) throw error;
           return { state: "blocked", detail: error.message, exitCode: EXIT.usage };
         }
-        const shown = place === undefined ? "" : ` (${shownPath(place.path, surroundings)})`;
-        return { state: "to do", detail: `Write ptc into the configuration of ${title}${shown}` };
       },
       carryOut: (parts) =>
         install(client, { ...common, scope: "project", name: "ptc", yes: true, keep: true }, parts),
@@ -283,7 +277,6 @@ function stepsOf(client: ClientName, flags: UpFlags, surroundings: Surroundings,
 }
 
 const ADD = "`ptc add NAME -- COMMAND` or `ptc add NAME URL` adds a server";
-const NOT_CLAUDE: ReturnType<typeof findPtcInClaude> = { plugin: undefined, entries: [] };
 
 const WEAKER_WALL = "programs run in interpreters in WebAssembly, a weaker wall than gVisor's";
 
@@ -330,7 +323,7 @@ async function firstProgram(project: Project, isPython: boolean): Promise<string
   const view = (await project.tools()).callableFor(LOCAL_USER);
   const tool = view.names().find((name) => {
     const { annotations, inputSchema } = view.get(name) ?? {};
-    const required = memberOf(inputSchema, "required");
+    const required = isObject(inputSchema) ? inputSchema.required : undefined;
     return annotations?.readOnlyHint === true && (!Array.isArray(required) || required.length === 0);
   });
   if (tool === undefined) return isPython ? 'result = "ptc works"\n' : 'globalThis.result = "ptc works";\n';
@@ -340,12 +333,10 @@ async function firstProgram(project: Project, isPython: boolean): Promise<string
 }
 
 async function describeNext(client: ClientName, flags: UpFlags, surroundings: Surroundings): Promise<string> {
-  const { env } = surroundings;
-  const cwd = realpathSync(surroundings.cwd());
-  const place = clientPlace(client, "project", { env, cwd });
+  const { next } = await examineClient(client, surroundings);
   const configured = flags.config === undefined ? "" : ` --config ${flags.config}`;
   return [
-    `ptc is set up. Next: ${place?.next ?? "start the client again"}.`,
+    `ptc is set up. Next: ${next}.`,
     "Then give it a task that needs several tools, such as: compare two lists, and write what differs into a file.",
     `\`ptc runs list${configured}\` shows what ran, \`ptc console${configured}\` the same in your browser, and \`ptc doctor${configured}\` tries every server.`,
   ].join("\n");

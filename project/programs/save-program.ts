@@ -9,12 +9,13 @@ import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/p
 import { dirname, join } from "node:path";
 import type { ArchiveStore } from "../../archive/archive-store.ts";
 import { messageOf } from "../../base/faults.ts";
-import { isObject, readJson, writeJson } from "../../base/json.ts";
+import { isObject, readJson } from "../../base/json.ts";
 import { oneLine } from "../../base/visible-text.ts";
 import { withExactNumbers } from "../../broker/exact-numbers.ts";
 import type { Viewer } from "../../broker/policy/authorizer.ts";
 import { IsolatingValidator } from "../../broker/schemas/schema-validator.ts";
 import { CatalogError } from "../../catalog/catalog-error.ts";
+import { inferInput, inferOutput } from "../../catalog/learned/example-schema.ts";
 import { whyNoName } from "../../catalog/program-name.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { ConfigurationError } from "../../configuration/configuration-error.ts";
@@ -447,106 +448,4 @@ async function clearAbandoned(directory: string): Promise<void> {
     const age = Date.now() - ((await stat(path).catch(() => undefined))?.mtimeMs ?? Date.now());
     if (age > ABANDONED_AFTER_MS) await rm(path, { force: true }).catch(() => {});
   }
-}
-
-/** A JSON schema of the few kinds that are inferred from values. */
-type Schema = Readonly<Record<string, unknown>>;
-
-const MAX_DEPTH = 10;
-const MAX_ITEMS = 1_000;
-/** An object with more members than this counts as a map. */
-const MAX_MEMBERS = 40;
-/** Matches a name that is most likely data: it begins with a digit, or has a character that property names do not have. */
-const ID = /^\d|[^A-Za-z0-9_$-]|^[0-9a-f]{8}-/;
-
-/** The schema of a program's data, inferred from one value: an object with these members and no others. */
-export function inferInput(data: unknown): Schema {
-  const { properties = {}, required = [] } = isObject(data) ? objectSchema(data, 0, true) : {};
-  return { type: "object", properties, ...withRequired(required as string[]), additionalProperties: false };
-}
-
-/** The schema of a program's value, inferred from one value. A whole number does not count as an integer. */
-export function inferOutput(value: unknown): Schema {
-  return infer(value, 0, false);
-}
-
-function infer(value: unknown, depth: number, isInput: boolean): Schema {
-  if (depth > MAX_DEPTH || value === null || value === undefined) return {};
-  if (Array.isArray(value)) {
-    const items = value
-      .slice(0, MAX_ITEMS)
-      .map((item) => (item === null ? NULL : infer(item, depth + 1, isInput)));
-    const [first, ...others] = items;
-    const item = others.reduce((a, b) => merge(a, b), first ?? {});
-    return Object.keys(item).length === 0 ? { type: "array" } : { type: "array", items: item };
-  }
-  if (isObject(value)) return objectSchema(value, depth, isInput);
-  if (typeof value === "bigint") return { type: "integer" };
-  if (typeof value === "number") return { type: isInput && Number.isInteger(value) ? "integer" : "number" };
-  return { type: typeof value };
-}
-
-const NULL: Schema = { type: "null" };
-
-function objectSchema(value: Record<string, unknown>, depth: number, isInput: boolean): Schema {
-  const members = Object.entries(value).map(
-    ([name, member]) => [name, infer(member, depth + 1, isInput)] as const,
-  );
-  const isMap = depth > 0 && members.length > 0 && members.some(([name]) => ID.test(name));
-  if (isMap || members.length > MAX_MEMBERS) {
-    const [first, ...others] = members.map(([, schema]) => schema);
-    return { type: "object", additionalProperties: others.reduce((a, b) => merge(a, b), first ?? {}) };
-  }
-  return {
-    type: "object",
-    properties: Object.fromEntries(members),
-    ...withRequired(members.map(([name]) => name)),
-  };
-}
-
-/** A schema that allows what either allows. */
-function merge(a: Schema, b: Schema): Schema {
-  if (writeJson(a) === writeJson(b)) return a;
-  if (a.type === undefined || b.type === undefined) return {};
-  const types = new Set([a.type, b.type].flat());
-  if (types.has("null")) {
-    const [known, other] = a.type === "null" ? [b, a] : [a, b];
-    if (other.type === "null") return { ...known, type: [...new Set([known.type, "null"].flat())] };
-  }
-  if (types.size === 2 && types.has("integer") && types.has("number")) return { type: "number" };
-  const kinds = [a, b].map(({ type }) => [type].flat().filter((each) => each !== "null"));
-  if (String(kinds[0]) !== String(kinds[1])) return {};
-  const type = types.has("null") ? { type: [...new Set([...(kinds[0] ?? []), "null"])] } : { type: a.type };
-  if (kinds[0]?.[0] === "array") {
-    const items =
-      a.items === undefined
-        ? b.items
-        : b.items === undefined
-          ? a.items
-          : merge(a.items as Schema, b.items as Schema);
-    return items === undefined ? type : { ...type, items };
-  }
-  if (kinds[0]?.[0] !== "object") return type;
-  if (a.properties === undefined || b.properties === undefined) return type;
-  return { ...type, ...mergeMembers(a, b) };
-}
-
-function mergeMembers(a: Schema, b: Schema): Schema {
-  const [ours, theirs] = [a, b].map(({ properties }) => properties as Record<string, Schema>) as [
-    Record<string, Schema>,
-    Record<string, Schema>,
-  ];
-  const names = [...new Set([...Object.keys(ours), ...Object.keys(theirs)])];
-  const properties = Object.fromEntries(
-    names.map((name) => {
-      const [one, other] = [ours, theirs].map((each) => (Object.hasOwn(each, name) ? each[name] : undefined));
-      return [name, one === undefined ? (other ?? {}) : other === undefined ? one : merge(one, other)];
-    }),
-  );
-  const isRequired = (schema: Schema, name: string) => ((schema.required ?? []) as string[]).includes(name);
-  return { properties, ...withRequired(names.filter((name) => isRequired(a, name) && isRequired(b, name))) };
-}
-
-function withRequired(names: readonly string[]): Schema {
-  return names.length === 0 ? {} : { required: names };
 }

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { Catalog } from "../../catalog/store/stored-catalog.ts";
-import { renderDrift } from "../../cli/commands/generate.ts";
 import { TYPESCRIPT_PRINTER as PRINTER } from "../../codegen/typescript/typescript-printer.ts";
 import { compareCatalogs } from "../../generation/generate.ts";
 import { planGeneration } from "../../generation/generate-plan.ts";
+import { renderDrift } from "../../generation/report.ts";
 import { listingOf } from "../codegen/list-tools.ts";
 
 async function catalogOf(servers: Record<string, unknown[]>): Promise<Catalog> {

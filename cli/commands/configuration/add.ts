@@ -1,22 +1,8 @@
-import { dirname, join, relative } from "node:path";
+import { relative } from "node:path";
 import { oneLine, visibleLine } from "../../../base/visible-text.ts";
-import { renderOffer } from "../../../catalog/parse-tool.ts";
-import { modulePath } from "../../../catalog/store/stored-catalog.ts";
-import { configurationOf, findConfiguration } from "../../../configuration/load.ts";
-import {
-  findPlainSecrets,
-  fromKeyring,
-  keyringNameOf,
-  type PlainSecret,
-  replaceSecrets,
-  withoutArgumentSecrets,
-} from "../../../configuration/plain-secrets.ts";
 import type { ServerEntry } from "../../../configuration/settings/server-settings.ts";
-import { addServer, renderConfiguration } from "../../../configuration/write-file.ts";
-import { ProjectGenerator } from "../../../project/generate.ts";
-import { Project } from "../../../project/open-project.ts";
-import { UserSecrets } from "../../../secrets/user-secrets.ts";
-import type { EnvironmentVariables } from "../../../system/environment-variables.ts";
+import { proposalWarnings } from "../../../generation/report.ts";
+import { addServer } from "../../../project/add-server.ts";
 import {
   collect,
   defineCommand,
@@ -31,8 +17,8 @@ import {
 } from "../../command.ts";
 import { inProject } from "../../project-command.ts";
 import { login } from "../auth.ts";
-import { generate, proposalWarnings } from "../generate.ts";
-import { canAsk, refuseLinkOut, replaceFile } from "./client-files.ts";
+import { generate } from "../generate.ts";
+import { canAsk } from "./client-files.ts";
 
 interface AddFlags {
   config?: string;
@@ -76,79 +62,41 @@ async function add(
   surroundings: Surroundings,
 ): Promise<ExitCode> {
   const { stdout, stderr } = surroundings;
-  const cwd = surroundings.cwd();
-  const found = await findConfiguration({ flag: flags.config, env: surroundings.env, cwd });
-  const file = found?.file ?? "ptc.yaml";
-  const path = found?.path ?? join(cwd, file);
-  const directory = dirname(path);
-  refuseLinkOut(directory, path);
-  const parse = (text: string, env: EnvironmentVariables) =>
-    configurationOf({ file, path, text }, { env, cwd });
-  const text = found?.text ?? "";
-  const same = parse(text, surroundings.env).servers.find((server) => server.name === name);
-  if (same !== undefined)
-    throw new UsageError(`${file} already has a server '${name}'; choose another name, or edit it there`);
-  if (!/^[A-Za-z0-9._-]{1,64}$/.test(name))
-    throw new UsageError("a server's name has 1 to 64 letters, digits, `.`, `_` or `-`");
-  const { entry: plain, variables } = withoutArgumentSecrets(buildEntry(name, target, flags));
-  // Arguments and URLs have no source but variables. The server is tried with the values that were given.
-  const env = {
-    ...surroundings.env,
-    ...Object.fromEntries(variables.map((each) => [each.variable, each.secret])),
-  };
-  const secrets = findPlainSecrets(plain);
-  const entry = replaceSecrets(plain, secrets, fromKeyring);
-  const next = found === undefined ? renderConfiguration([entry]) : addServer(text, entry);
-  const configuration = parse(next, env);
-  const kept = await keepSecrets(secrets, surroundings);
-  if (kept === undefined) return EXIT.failed;
-
+  const entry = buildEntry(name, target, flags);
   const stop = new AbortController();
   for (const signal of SIGNALS) surroundings.on(signal, () => stop.abort());
-  const warn = warnOn(stderr);
-  const project = new Project(configuration, { env, onWarning: warn });
-  try {
-    const generator = new ProjectGenerator(project, { names: [name], resolvesPackages: true });
-    const generation = await generator.propose(stop.signal);
-    const [failure] = generation.failures;
-    const needsLogin = failure?.code === "login_required";
-    if (stop.signal.aborted || (failure !== undefined && flags.force !== true && !needsLogin)) {
-      await kept.undo();
-      const why = failure === undefined ? "it was interrupted" : failure.message;
-      await tell(stderr, `'${name}' was not added: ${oneLine(why)}; --force writes it all the same`);
-      return EXIT.failed;
-    }
-    await replaceFile(path, found?.text, next);
-    for (const told of kept.told) await tell(stderr, told);
-    for (const { variable } of variables)
-      await tell(
-        stderr,
-        `a secret in its arguments or its URL is \${${variable}} in ptc.yaml: set ${variable} where ptc is started`,
-      );
-    if (needsLogin && canAsk(surroundings)) {
-      await tell(stderr, `added '${name}' to ${visibleLine(file)}; it asks for a login`);
-      const config = flags.config === undefined ? {} : { config: flags.config };
-      const given = { ...surroundings, env };
-      return inProject(config, given, async (added) => {
-        const code = await login(added, name, { ...config, browser: true }, given);
-        return code === EXIT.done ? generate(added, [name], config, given) : code;
-      });
-    }
-    if (failure !== undefined) {
-      await write(stdout, `added '${name}' to ${visibleLine(file)}; it does not work yet\n`);
-      await tell(stderr, oneLine(failure.message));
-      return EXIT.failed;
-    }
-    for (const warning of proposalWarnings(generation, false)) warn(warning);
-    await generator.write(generation);
-    const tools = generation.plan.catalog.servers.find((server) => server.name === name)?.tools ?? [];
-    const module = configuration.servers.find((server) => server.name === name)?.module ?? name;
-    const shown = relative(cwd, join(generator.directory, modulePath(module)));
-    await write(stdout, `added '${name}' to ${visibleLine(file)}: ${renderOffer(tools)}, ${shown}\n`);
-    return EXIT.done;
-  } finally {
-    await project.close();
+  const onWarning = warnOn(stderr);
+  const added = await addServer(
+    entry,
+    { config: flags.config, isForced: flags.force === true },
+    surroundings,
+    { signal: stop.signal, onWarning },
+  );
+  if (added.kind === "not added") {
+    await tell(stderr, `'${name}' was not added: ${oneLine(added.why)}`);
+    return EXIT.failed;
   }
+  const { outcome, notes, env } = added;
+  const file = visibleLine(added.file);
+  for (const note of notes) await tell(stderr, note);
+  if (outcome.works) {
+    for (const warning of proposalWarnings(outcome.generation, false)) onWarning(warning);
+    const module = relative(surroundings.cwd(), outcome.module);
+    await write(stdout, `added '${name}' to ${file}: ${outcome.offer}, ${module}\n`);
+    return EXIT.done;
+  }
+  if (outcome.needsLogin && canAsk(surroundings)) {
+    await tell(stderr, `added '${name}' to ${file}; it asks for a login`);
+    const config = flags.config === undefined ? {} : { config: flags.config };
+    const given = { ...surroundings, env };
+    return inProject(config, given, async (project) => {
+      const code = await login(project, name, { ...config, browser: true }, given);
+      return code === EXIT.done ? generate(project, [name], config, given) : code;
+    });
+  }
+  await write(stdout, `added '${name}' to ${file}; it does not work yet\n`);
+  await tell(stderr, oneLine(outcome.why));
+  return EXIT.failed;
 }
 
 /** @throws UsageError for a target and flags that do not go together. */
@@ -220,34 +168,4 @@ function pairs(
     return [word.slice(0, at).trim(), read(word.slice(at + 1))];
   });
   return Object.fromEntries(entries);
-}
-
-/** Puts secrets into the keyring. Returns `undefined` and tells the user if that fails. `undo` restores the keyring. */
-async function keepSecrets(
-  secrets: readonly PlainSecret[],
-  { env, stderr }: Surroundings,
-): Promise<{ told: string[]; undo(): Promise<void> } | undefined> {
-  const keyring = new UserSecrets(env);
-  const before = new Map<string, string | undefined>();
-  const told: string[] = [];
-  const undo = async () => {
-    for (const [name, value] of before)
-      await (value === undefined ? keyring.delete(name) : keyring.set(name, value));
-  };
-  for (const secret of secrets) {
-    const name = keyringNameOf(secret);
-    const earlier = await keyring.get(name).catch(() => undefined);
-    const kept = await keyring.set(name, secret.secret);
-    if (!kept.ok) {
-      await undo();
-      await tell(
-        stderr,
-        `'${secret.server}' was not added: ${secret.key} looks like a secret, and cannot be kept: ${kept.why}`,
-      );
-      return undefined;
-    }
-    before.set(name, earlier);
-    told.push(`${secret.key} is kept as '${name}' in ${kept.where}; ptc.yaml only names it`);
-  }
-  return { told, undo };
 }

@@ -1,33 +1,15 @@
-import { lstatSync, realpathSync } from "node:fs";
-import { rm, writeFile } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { lstatSync } from "node:fs";
+import { join } from "node:path";
 import { countNoun } from "../../../base/quantities.ts";
 import { oneLine, visibleLine } from "../../../base/visible-text.ts";
-import { findPtcInClaude } from "../../../configuration/clients/claude-code.ts";
-import { type ToolSettings, toolSettings } from "../../../configuration/clients/client-rules.ts";
-import { type ClientFile, findClientFiles } from "../../../configuration/clients/clients.ts";
-import { type ImportedServers, importServers } from "../../../configuration/clients/import-servers.ts";
-import {
-  ClientFileError,
-  MAX_CLIENT_FILE_BYTES,
-  readClientFile,
-} from "../../../configuration/clients/read-client-file.ts";
 import { configurationAbove } from "../../../configuration/configuration-paths.ts";
+import { findServers, readServers } from "../../../project/clients/found-servers.ts";
 import {
-  findPlainSecrets,
-  fromKeyring,
-  fromVariable,
-  keyringNameOf,
-  type PlainSecret,
-  replaceSecrets,
-  SecretVariables,
-  withoutArgumentSecrets,
-} from "../../../configuration/plain-secrets.ts";
-import type { ServerEntry } from "../../../configuration/settings/server-settings.ts";
-import { renderConfiguration } from "../../../configuration/write-file.ts";
+  NEW_FILE as FILE,
+  NewConfiguration,
+  type WrittenConfiguration,
+} from "../../../project/clients/new-configuration.ts";
 import { hasGvisor } from "../../../project/sandboxes/sandboxes.ts";
-import { UserSecrets } from "../../../secrets/user-secrets.ts";
-import { readTextFile } from "../../arguments/text-file.ts";
 import { claudeCommand } from "../../claude-command.ts";
 import {
   defineCommand,
@@ -38,17 +20,8 @@ import {
   UsageError,
   write,
 } from "../../command.ts";
-import {
-  ask,
-  canAsk,
-  findServers,
-  importOptions,
-  isConfirmed,
-  offerTakeOver,
-  takeOverChoice,
-} from "./client-files.ts";
+import { ask, canAsk, chooseServers, isConfirmed, offerTakeOver, takeOverChoice } from "./client-files.ts";
 
-const FILE = "ptc.yaml";
 const MAX_NAME_CHARS = 80;
 const COMMIT = `Commit ${FILE} and generated/, so that a changed tool shows in review (\`ptc generate --check\` in CI). .ptc/ holds
 your runs and is private: it hides itself from git.
@@ -83,7 +56,7 @@ interface InitFlags {
   isStep?: true;
 }
 
-/** Writes ptc.yaml, with the servers of clients if that is asked for. @throws UsageError */
+/** Writes ptc.yaml, with the servers of clients if that is asked for. @throws UsageError, Refusal */
 export async function init(flags: InitFlags, surroundings: Surroundings): Promise<ExitCode> {
   const { stdout, stderr } = surroundings;
   const path = join(surroundings.cwd(), FILE);
@@ -98,54 +71,56 @@ export async function init(flags: InitFlags, surroundings: Surroundings): Promis
       surroundings.stderr,
       `${visibleLine(above)} counted in this folder so far; from now on ${FILE} here does, with .ptc/ and generated/ of its own`,
     );
-  const found =
-    flags.import === undefined
-      ? { servers: [], skipped: [], withValues: [], tools: [], notes: [] }
-      : flags.import === true
-        ? await findServers(flags.all === true, surroundings)
-        : await readImported(flags.import, surroundings);
-  const { servers, told } = await withoutPlainSecrets(found.servers, surroundings);
-  const imported = { ...found, servers, withValues: servers.filter(hasValues).map(({ name }) => name) };
-  // The remaining values in `env` and `headers` may still be secret, so only the owner may read the file.
-  const mode = imported.withValues.length > 0 ? 0o600 : 0o666;
-  const settings = toolSettings(imported.servers, imported.tools);
-  const chosen = (await choosesInterpreters(flags, surroundings)) ? INTERPRETERS : "";
-  const text = renderConfiguration(imported.servers, settings) + chosen;
-  await writeFile(path, text, { flag: "wx", mode }).catch(async (error) => {
-    if (error.code !== "EEXIST") await rm(path, { force: true });
-    throw error;
-  });
+  const next = new NewConfiguration(await findImported(flags, surroundings), surroundings);
+  const { servers, told } = (await keepsSecrets(next, surroundings))
+    ? await next.withSecretsInKeyring()
+    : next.withSecretsInVariables();
+  const after = (await choosesInterpreters(flags, surroundings)) ? INTERPRETERS : "";
+  const written = await next.write(servers, after);
   for (const line of told) await tell(stderr, oneLine(line));
-  for (const { name, why } of imported.skipped) {
+  await tellWritten(written, surroundings);
+  if (servers.length > 0) await offerTakeOver(await written.twice(), choice, surroundings);
+  if (flags.isStep) return EXIT.done;
+  const first =
+    servers.length === 0
+      ? `Wrote ${FILE}. Name your servers in it, then:`
+      : `Wrote ${FILE} with ${countNoun(servers.length, "server")}. Next:`;
+  const client =
+    written.plugin === undefined
+      ? `  ${claudeCommand(surroundings, path)}\n`
+      : `Claude Code has ptc here by the plugin ${written.plugin}: start it again.\n`;
+  await write(stdout, `${first}\n  ptc generate\n  ptc doctor\n${client}${COMMIT}`);
+  return EXIT.done;
+}
+
+async function findImported(flags: InitFlags, surroundings: Surroundings) {
+  if (flags.import === undefined) return undefined;
+  if (flags.import !== true) return readServers(flags.import, surroundings);
+  return flags.all ? findServers(surroundings) : chooseServers(surroundings);
+}
+
+async function tellWritten(
+  { skipped, notes, settings, withValues }: WrittenConfiguration,
+  { stderr }: Pick<Surroundings, "stderr">,
+): Promise<void> {
+  for (const { name, why } of skipped)
     await tell(stderr, `warning: server '${oneLine(name, MAX_NAME_CHARS)}' was left out: ${oneLine(why)}`);
-  }
-  for (const { name, why } of [...imported.notes, ...settings.notes])
+  for (const { name, why } of notes)
     await tell(stderr, `warning: server '${oneLine(name, MAX_NAME_CHARS)}': ${oneLine(why)}`);
-  for (const line of describeSettings(settings)) await tell(stderr, line);
-  if (imported.withValues.length > 0) {
-    const names = imported.withValues.join(", ");
+  const { tools, approvals } = settings;
+  const key = tools === undefined ? undefined : "allow" in tools ? "allow" : "block";
+  if (key !== undefined)
     await tell(
       stderr,
-      `warning: ${FILE} now holds values of env or headers (${names}); if they are secret, write \${NAME} instead and set NAME in your environment`,
+      `what the clients say of single tools is tools.${key} in ${FILE} now; \`ptc generate\` checks its names`,
     );
-  }
-  if (imported.servers.length > 0) {
-    const files = clientFilesOf(flags.import, surroundings);
-    const project = realpathSync(surroundings.cwd());
-    await offerTakeOver({ files, servers: imported.servers, project, choice }, surroundings);
-  }
-  if (flags.isStep) return EXIT.done;
-  const next =
-    imported.servers.length === 0
-      ? `Wrote ${FILE}. Name your servers in it, then:`
-      : `Wrote ${FILE} with ${countNoun(imported.servers.length, "server")}. Next:`;
-  const { plugin } = findPtcInClaude(surroundings.env, surroundings.cwd());
-  const client =
-    plugin === undefined
-      ? `  ${claudeCommand(surroundings, path)}\n`
-      : `Claude Code has ptc here by the plugin ${plugin}: start it again.\n`;
-  await write(stdout, `${next}\n  ptc generate\n  ptc doctor\n${client}${COMMIT}`);
-  return EXIT.done;
+  if (approvals !== undefined)
+    await tell(stderr, `the tools for which a client asks first are approvals.ask in ${FILE} now`);
+  if (withValues.length > 0)
+    await tell(
+      stderr,
+      `warning: ${FILE} now holds values of env or headers (${withValues.join(", ")}); if they are secret, write \${NAME} instead and set NAME in your environment`,
+    );
 }
 
 /** What is written for somebody who wants programs to run without gVisor. */
@@ -171,110 +146,21 @@ async function choosesInterpreters({ isStep }: InitFlags, surroundings: Surround
   return isConfirmed("Run programs in interpreters until gVisor is installed?", surroundings);
 }
 
-/** What the clients' lists of tools have become. */
-function describeSettings({ tools, approvals }: ToolSettings): string[] {
-  const key = tools === undefined ? undefined : "allow" in tools ? "allow" : "block";
-  return [
-    ...(key === undefined
-      ? []
-      : [
-          `what the clients say of single tools is tools.${key} in ${FILE} now; \`ptc generate\` checks its names`,
-        ]),
-    ...(approvals === undefined
-      ? []
-      : [`the tools for which a client asks first are approvals.ask in ${FILE} now`]),
-  ];
-}
-
-/** The files that were imported: the named one, or those of the clients here. */
-function clientFilesOf(named: string | true | undefined, surroundings: Surroundings): ClientFile[] {
-  const cwd = surroundings.cwd();
-  const known = findClientFiles(surroundings.env, cwd);
-  if (typeof named !== "string") return known;
-  const path = realpathSync(resolve(cwd, named));
-  const found = known.find((file) => realpathSync(file.path) === path);
-  const { isGemini, countsSeconds } = importOptions({ client: "", path }, surroundings);
-  return [
-    found ?? {
-      client: "this client",
-      path,
-      isGemini: isGemini === true,
-      countsSeconds: countsSeconds === true,
-    },
-  ];
-}
-
-/** Whether `env` or `headers` hold a value that is written out. */
-function hasValues({ env = {}, headers = {} }: ServerEntry): boolean {
-  return [...Object.values(env), ...Object.values(headers)].some(
-    (value) => typeof value === "string" && !value.includes("${"),
-  );
-}
-
-async function readImported(file: string, surroundings: Surroundings): Promise<ImportedServers> {
-  const text = await readTextFile(file, surroundings.cwd(), MAX_CLIENT_FILE_BYTES);
-  const content = await readClientFile(file, text).catch((error: unknown) => {
-    throw error instanceof ClientFileError ? new UsageError(`${file}: ${error.message}`) : error;
-  });
-  const path = resolve(surroundings.cwd(), file);
-  const options = importOptions({ client: "", path }, surroundings);
-  const imported = importServers(content, surroundings.cwd(), options);
-  if (imported === undefined) throw new UsageError(`${file}: there are no mcpServers in it`);
-  return imported;
-}
-
 /**
- * The servers without secrets in plain text. On a terminal, ptc offers to keep them in the keyring. If the person refuses, and in a
- * pipe, environment variables replace them. `told` says which, in lines for people.
+ * Whether values in plain text that look secret are kept in the keyring. It is asked on a terminal. In a pipe, variables replace them.
  *
- * @throws UsageError when the keyring cannot be written.
+ * @throws UsageError when the person does not decide.
  */
-async function withoutPlainSecrets(
-  servers: readonly ServerEntry[],
-  surroundings: Surroundings,
-): Promise<{ servers: ServerEntry[]; told: string[] }> {
-  const { stderr, env } = surroundings;
-  const told: string[] = [];
-  const names = new SecretVariables();
-  const cleaned = servers.map((server) => {
-    const { entry, variables } = withoutArgumentSecrets(server, names);
-    for (const { variable } of variables)
-      told.push(
-        `a secret among the arguments or in the URL of '${server.name}' is \${${variable}} now: set ${variable}`,
-      );
-    return entry;
-  });
-  const secrets = cleaned.flatMap(findPlainSecrets);
-  if (secrets.length === 0) return { servers: cleaned, told };
-  let isKept = false;
-  if (canAsk(surroundings)) {
-    const places = secrets.map(({ server, key }) => `${server}: ${key}`).join(", ");
-    await write(
-      stderr,
-      `${countNoun(secrets.length, "value")} in plain text ${secrets.length === 1 ? "looks" : "look"} secret (${oneLine(places, 400)}).\n`,
-    );
-    const answer = await ask(
-      "Keep them in the keyring, so that ptc.yaml only names them? [Y/n]: ",
-      surroundings,
-    );
-    if (answer === undefined) throw new UsageError("nothing was decided, and nothing was written");
-    isKept = !/^\s*n/i.test(answer);
-  }
-  if (!isKept) {
-    const variableOf = ({ server, key, secret }: PlainSecret) =>
-      names.nameFor(server, key, secret, /^[A-Za-z_]\w*$/.test(key));
-    for (const secret of secrets)
-      told.push(
-        `${secret.key} of '${secret.server}' looks secret, and is \${${variableOf(secret)}} now: set ${variableOf(secret)}`,
-      );
-    const instead = (secret: PlainSecret) => fromVariable(secret, variableOf(secret));
-    return { servers: cleaned.map((entry) => replaceSecrets(entry, secrets, instead)), told };
-  }
-  const keyring = new UserSecrets(env);
-  for (const secret of secrets) {
-    const kept = await keyring.set(keyringNameOf(secret), secret.secret);
-    if (!kept.ok) throw new UsageError(`${kept.why}; nothing was written`);
-    told.push(`${secret.key} of '${secret.server}' is kept as '${keyringNameOf(secret)}' in ${kept.where}`);
-  }
-  return { servers: cleaned.map((entry) => replaceSecrets(entry, secrets, fromKeyring)), told };
+async function keepsSecrets({ plain }: NewConfiguration, surroundings: Surroundings): Promise<boolean> {
+  if (plain.length === 0 || !canAsk(surroundings)) return false;
+  await write(
+    surroundings.stderr,
+    `${countNoun(plain.length, "value")} in plain text ${plain.length === 1 ? "looks" : "look"} secret (${oneLine(plain.join(", "), 400)}).\n`,
+  );
+  const answer = await ask(
+    "Keep them in the keyring, so that ptc.yaml only names them? [Y/n]: ",
+    surroundings,
+  );
+  if (answer === undefined) throw new UsageError("nothing was decided, and nothing was written");
+  return !/^\s*n/i.test(answer);
 }

@@ -4,6 +4,7 @@ import { visibleLine } from "../../../base/visible-text.ts";
 import { LOCAL_USER } from "../../../project/local-user.ts";
 import { openHost } from "../../../project/open-host.ts";
 import type { Project } from "../../../project/open-project.ts";
+import { explainMissing } from "../../../project/programs/named-program.ts";
 import { type ProgramTest, testProgram } from "../../../project/programs/test-program.ts";
 import {
   CONFIG,
@@ -17,7 +18,6 @@ import {
 } from "../../command.ts";
 import { defineProjectCommand } from "../../project-command.ts";
 import { terminalOf } from "../../terminal/terminal.ts";
-import { explainMissing } from "./by-name.ts";
 
 const MAX_LINE_CHARS = 500;
 const COLOURS = {

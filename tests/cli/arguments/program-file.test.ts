@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { afterAll, describe, expect, it } from "vitest";
 import { readProgram, readProgramFiles } from "../../../cli/arguments/program-file.ts";
-import { readTextFile } from "../../../cli/arguments/text-file.ts";
 import type { LanguageName } from "../../../languages/languages.ts";
 import { inputDigest } from "../../../languages/program.ts";
+import { readTextFile } from "../../../project/text-file.ts";
 import { MAX_PROGRAM_FILES, MAX_PROGRAM_FILES_BYTES, programFile } from "../../../protocol/program-files.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "ptc-program-"));

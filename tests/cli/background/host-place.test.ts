@@ -13,15 +13,15 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { beforeEach, describe, expect, it, onTestFinished, test } from "vitest";
-import { HostFiles, LostSessions } from "../../../cli/background/host-files.ts";
+import { parseConfiguration } from "../../../configuration/parse.ts";
+import { HostFiles, LostSessions } from "../../../project/background/host-files.ts";
 import {
   differingVariables,
   findDifference,
   identify,
   isReplaceable,
-} from "../../../cli/background/host-identity.ts";
-import { findHost, findProject, type HostPlace, placeOf } from "../../../cli/background/host-place.ts";
-import { parseConfiguration } from "../../../configuration/parse.ts";
+} from "../../../project/background/host-identity.ts";
+import { findHost, findProject, type HostPlace, placeOf } from "../../../project/background/host-place.ts";
 import { currentProcess, formatIdentity } from "../../../system/process-identity.ts";
 import { folderOfTest } from "../in-process.ts";
 

@@ -12,8 +12,8 @@ import {
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { decodeFile } from "../../../../base/file-text.ts";
-import { changeFile } from "../../../../cli/commands/configuration/client-files.ts";
 import { changeEntry, type EditedFile } from "../../../../configuration/clients/client-changes.ts";
+import { changeFile } from "../../../../project/clients/client-files.ts";
 import { expectRefusal, folderOfTest, projectInProcess, ptcIn, userProject } from "../../in-process.ts";
 import { fixtureServer } from "../../ptc-process.ts";
 import { FakeTerminal } from "../../terminal/terminals.ts";

@@ -1,9 +1,12 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { Readable } from "node:stream";
-import { decodeWithMark, encodingOf, withoutMark } from "../../base/file-text.ts";
-import { visibleLine } from "../../base/visible-text.ts";
-import { type ReadFile, UsageError } from "../command.ts";
+import { decodeWithMark, encodingOf, withoutMark } from "../base/file-text.ts";
+import { visibleLine } from "../base/visible-text.ts";
+import { Refusal } from "./refusal.ts";
+
+/** Reads at most `maxBytes` from the beginning of a file. Rejects with an error that has a `code`. */
+export type ReadFile = (path: string, maxBytes: number) => Promise<Buffer>;
 
 const CHUNK_BYTES = 64 * 1024;
 const LINE_FEED = 0x0a;
@@ -12,7 +15,7 @@ const LINE_FEED = 0x0a;
  * Reads a file that the user named, which may be a pipe or a device. A byte order mark is not part of the text.
  *
  * @param read reads it where the user is; defaults to this process.
- * @throws UsageError in one line that names the file and, if it is not UTF-8, the line and the position of the first wrong byte.
+ * @throws Refusal in one line that names the file and, if it is not UTF-8, the line and the position of the first wrong byte.
  */
 export async function readTextFile(
   file: string,
@@ -23,7 +26,7 @@ export async function readTextFile(
   return withoutMark(await readMarkedFile(file, cwd, maxBytes, read));
 }
 
-/** Reads a file as `readTextFile` does, but with its byte order mark, for a file that is written again. @throws UsageError */
+/** Reads a file as `readTextFile` does, but with its byte order mark, for a file that is written again. @throws Refusal */
 export async function readMarkedFile(
   file: string,
   cwd: string,
@@ -37,7 +40,7 @@ export async function readMarkedFile(
  * Reads a file that the user named. Of a larger file, reads one byte more than `maxBytes`.
  *
  * @param read reads it where the user is; defaults to this process.
- * @throws UsageError in one line that names the file.
+ * @throws Refusal in one line that names the file.
  */
 export async function readBytes(
   file: string,
@@ -49,13 +52,13 @@ export async function readBytes(
     return await read(resolve(cwd, file), maxBytes + 1);
   } catch (error) {
     const code = error instanceof Error && "code" in error ? error.code : undefined;
-    if (code === "ENOENT") throw new UsageError(`${visibleLine(file)}: there is no such file`);
-    if (code === "EISDIR") throw new UsageError(`${visibleLine(file)}: is a folder`);
-    throw new UsageError(`${visibleLine(file)}: cannot be read (${String(code)})`);
+    if (code === "ENOENT") throw new Refusal(`${visibleLine(file)}: there is no such file`);
+    if (code === "EISDIR") throw new Refusal(`${visibleLine(file)}: is a folder`);
+    throw new Refusal(`${visibleLine(file)}: cannot be read (${String(code)})`);
   }
 }
 
-/** Reads a stream to its end. @param name is used in errors. @throws UsageError as `readTextFile` does. */
+/** Reads a stream to its end. @param name is used in errors. @throws Refusal as `readTextFile` does. */
 export async function readTextStream(stream: Readable, name: string, maxBytes: number): Promise<string> {
   const chunks: Buffer[] = [];
   let length = 0;
@@ -91,18 +94,18 @@ async function readAtMost(handle: FileHandle, maxBytes: number): Promise<Buffer>
 }
 
 function decode(bytes: Buffer, name: string, maxBytes: number): string {
-  if (bytes.length > maxBytes) throw new UsageError(`${name}: is larger than ${maxBytes} bytes`);
+  if (bytes.length > maxBytes) throw new Refusal(`${name}: is larger than ${maxBytes} bytes`);
   try {
     return decodeWithMark(bytes);
   } catch {
     const encoding = encodingOf(bytes);
     if (encoding !== "utf-8")
-      throw new UsageError(
+      throw new Refusal(
         `${name}: begins as ${encoding.slice(0, 6).toUpperCase()}, and is none; save it as UTF-8`,
       );
     const at = firstWrongByte(bytes);
     const line = bytes.subarray(0, at).reduce((lines, byte) => lines + (byte === LINE_FEED ? 1 : 0), 1);
-    throw new UsageError(
+    throw new Refusal(
       `${name}:${line}: is not UTF-8: byte ${at} of the file, 0x${hex(bytes[at])}, begins no character; save it as UTF-8`,
     );
   }

@@ -1,0 +1,58 @@
+/** Runs a program of the local user, or continues a suspended run. */
+import { describeOffServers } from "../configuration/configured-servers.ts";
+import { refuseUnmatchedPatterns } from "../configuration/policy/configured-policy.ts";
+import type { ExecutedProgram } from "../execution/output/executed-run.ts";
+import type { ProgramRequest } from "../execution/run-request.ts";
+import { traceContextOf } from "../protocol/trace-context.ts";
+import { takeAnswered } from "./approvals.ts";
+import type { Host, HostOptions } from "./host.ts";
+import { localContext } from "./local-user.ts";
+import { openHost } from "./open-host.ts";
+import type { Project } from "./open-project.ts";
+
+/** A program to run for a command, with what watches it. */
+export interface UsersProgram extends Omit<ProgramRequest, "context" | "trace" | "resumed" | "session"> {
+  /** Names a suspended run, which is resumed instead. */
+  ticket: string | undefined;
+  session: string | undefined;
+}
+
+/** What runs a command's program: the background host that the command is in, or a sandbox of its own, which may be starting already. */
+export type RunsIn =
+  | { host: Pick<Host, "currentTools" | "run" | "pendingApprovals"> }
+  | Pick<HostOptions, "warmed">;
+
+/** What somebody should know before a program runs: settings that were held back, and servers that are off. */
+export function warningsBefore({ configuration }: Project): string[] {
+  return [...configuration.held, ...describeOffServers(configuration)];
+}
+
+/**
+ * Runs a program, or continues the run that `ticket` names. What runs it ends with the project.
+ *
+ * @throws Refusal when the suspended run cannot continue, ConfigurationError for a pattern that matches no tool
+ */
+export async function runProgram(
+  project: Project,
+  { ticket, session, ...asked }: UsersProgram,
+  runsIn: RunsIn,
+): Promise<ExecutedProgram> {
+  const { configuration, env } = project;
+  const host =
+    "host" in runsIn
+      ? runsIn.host
+      : openHost(project, { warmed: runsIn.warmed, telemetry: await project.openTelemetry() });
+  refuseUnmatchedPatterns(configuration, (await host.currentTools()).all);
+  const resumed =
+    ticket === undefined ? undefined : await takeAnswered(ticket, await host.pendingApprovals(), asked);
+  return host.run(
+    Object.freeze<ProgramRequest>({
+      ...asked,
+      resumed,
+      program: resumed?.run.program ?? asked.program,
+      session: resumed === undefined ? session : undefined,
+      context: localContext("run", env),
+      trace: traceContextOf(env),
+    }),
+  );
+}
