@@ -381,8 +381,11 @@ const SECTIONS = {
         ),
         warm: setting(
           wholeNumber(0, 64).default(2),
-          "the fewest sandboxes that are kept started; 0 turns the pool off",
-          { comment: "the fewest sandboxes that `ptc serve` keeps started; 0 turns the pool off" },
+          "the fewest sandboxes that are kept started while programs come; when none has come for three minutes they end, and the next program has one started; 0 turns the pool off",
+          {
+            comment:
+              "the fewest sandboxes that `ptc serve` keeps started while programs come; 0 turns the pool off",
+          },
         ),
         max_warm: setting(
           wholeNumber(0, 64).optional(),
