@@ -56,7 +56,7 @@ const WRITABLE_BY_OTHERS = 0o022;
 const MAX_LINKS = 8;
 
 /** Selects servers by a name, a command or a URL, or by a name beside one of these. Everything that is given must match. */
-const Match = mapping({
+const Match = mapping(() => ({
   /** A pattern of names in ptc.yaml. The author of that file chooses the names. */
   name: text(512).optional(),
   /** The command with all arguments, each a pattern. */
@@ -67,29 +67,29 @@ const Match = mapping({
       error: "must be like https://mcp.example.com/*, without a user, a query or a fragment",
     })
     .optional(),
-}).refine(
+})).refine(
   ({ name, command, url }) =>
     (command === undefined) !== (url === undefined) || (name !== undefined && command === undefined),
   { error: "must have a name, or either a command or a url, which a name may stand beside" },
 );
 export type ServerMatch = z.infer<typeof Match>;
 
-const ManagedLabels = mapping({ server: Match, ...managedFlow() });
+const ManagedLabels = mapping(() => ({ server: Match, ...managedFlow() }));
 export type ManagedLabels = z.infer<typeof ManagedLabels>;
 
 /** The file of managed settings. The project's own value holds for each key that it does not mention. */
-const ManagedFile = section({
-  tools: section({ allow: toolPatterns().optional(), block: orEmpty(toolPatterns()) }),
-  approvals: section({
+const ManagedFile = section(() => ({
+  tools: section(() => ({ allow: toolPatterns().optional(), block: orEmpty(toolPatterns()) })),
+  approvals: section(() => ({
     default: oneOf(APPROVAL_DEFAULTS).optional(),
     ask: orEmpty(toolPatterns()),
     allow: toolPatterns().optional(),
     require: oneOf(APPROVAL_REQUIREMENTS).optional(),
-  }),
+  })),
   policy: policySection(),
   labels: orEmpty(list(ManagedLabels)),
-  servers: section({ allow: list(Match).optional(), block: orEmpty(list(Match)) }),
-  sandbox: section({
+  servers: section(() => ({ allow: list(Match).optional(), block: orEmpty(list(Match)) })),
+  sandbox: section(() => ({
     engine: text(4_096)
       .regex(/^(?:docker|runsc|unix:\/\/\/[^/].*)$/, {
         error: "must be docker, runsc or the address of Docker's socket, such as unix:///var/run/docker.sock",
@@ -104,14 +104,14 @@ const ManagedFile = section({
     allow_weaker_isolation: z
       .literal(false, { error: "must be false: what is managed only restricts" })
       .optional(),
-  }),
-  archive: section({ keep_days: keptDays().optional() }),
-  audit: section({
+  })),
+  archive: section(() => ({ keep_days: keptDays().optional() })),
+  audit: section(() => ({
     strict: z.literal(true, { error: "must be true: what is managed only restricts" }).optional(),
     keep_days: keptDays().optional(),
     ...auditAddresses(),
-  }),
-});
+  })),
+}));
 
 /** The managed settings, with the rules that they name. */
 export interface ManagedSettings extends Omit<z.infer<typeof ManagedFile>, "policy"> {

@@ -11,7 +11,7 @@ import type { ConfiguredSecret, SecretSource } from "../upstream/secret-source.t
 import type { Problem } from "./configuration-error.ts";
 import { TEXTS, unwrap } from "./settings/declare.ts";
 import type { SecretValueEntry } from "./settings/server-settings.ts";
-import { Settings } from "./settings/settings.ts";
+import { isSection, sectionOf } from "./settings/settings.ts";
 import type { YamlSource } from "./yaml-source.ts";
 
 /** A file whose variables are expanded. */
@@ -115,7 +115,10 @@ export function expandVariables(source: YamlSource, environment: EnvironmentVari
     });
   };
 
-  const value = search(source.value, Settings, []);
+  // Makes the schemas of the keys that the file has.
+  const value = isObject(source.value)
+    ? mapValues(source.value, (item, key) => (isSection(key) ? search(item, sectionOf(key), [key]) : item))
+    : source.value;
   return { value, problems, secrets, unsetIn: (entry) => unset.get(entry.join()) };
 }
 

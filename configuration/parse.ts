@@ -21,7 +21,7 @@ import { type ExpandedFile, expandVariables, type UnsetVariables } from "./outsi
 import { findListProblems, readLists, readPolicy } from "./policy-files.ts";
 import { findServerSandboxProblems } from "./server-sandbox.ts";
 import { plain } from "./settings/declare.ts";
-import { knownKeys, Settings } from "./settings/settings.ts";
+import { knownKeys, parseSettings, type Settings } from "./settings/settings.ts";
 import { buildStorage, findStorageProblems, storageSecrets } from "./storage-settings.ts";
 import { directPattern, findDirectProblems, locatePatterns } from "./tool-patterns.ts";
 import { MAX_CONFIGURATION_BYTES, renderPath, YamlSource } from "./yaml-source.ts";
@@ -61,8 +61,7 @@ export function parseConfiguration(text: string, options: ParseOptions): Configu
     throw new ConfigurationError("invalid", `${file}:${source.line}: ${source.message}`);
   }
   const expanded = expandVariables(source, options.environment);
-  // The file is parsed once. Compiling code for that, as zod does by default, takes longer than parsing.
-  const parsed = Settings.safeParse(expanded.value, { jitless: true });
+  const parsed = parseSettings(expanded.value);
   const problems = [
     ...expanded.problems,
     ...(parsed.success

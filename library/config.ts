@@ -828,7 +828,7 @@ export interface PtcConfig {
      */
     image?: string;
     /**
-     * the fewest sandboxes that are kept started; 0 turns the pool off
+     * the fewest sandboxes that are kept started while programs come; when none has come for three minutes they end, and the next program has one started; 0 turns the pool off
      */
     warm?: number;
     /**

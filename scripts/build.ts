@@ -11,8 +11,10 @@ import type { Surroundings } from "../cli/command.ts";
 import { type DeclaredCommand, describeCommands } from "../cli/declared-commands.ts";
 import { COMMANDS_FILE } from "../cli/front.ts";
 import { defineCommands } from "../cli/main.ts";
+import { Settings } from "../configuration/settings/settings.ts";
 import { buildReseedLibrary, RESEED_MACHINES } from "../runner-image/reseed-library.ts";
 import { withEsbuild, withoutUnused, withPartsLater, withPlainBuiltins } from "./bundled-parts.ts";
+import { mergeChunks, sourcesIn } from "./merged-chunks.ts";
 import { renderLicences } from "./third-party.ts";
 import { buildWasmRunner } from "./wasm-runner.ts";
 
@@ -50,12 +52,18 @@ const shared = {
   // Node.js shows the line that threw what nobody has caught.
   lineLimit: 160,
   target: "node22",
+  // Making the schemas of all settings takes longer than most commands.
+  define: { SETTINGS_OF_NO_FILE: JSON.stringify(Settings.parse({})) },
   external: [
     ...Object.keys({ ...dependencies, ...peerDependencies }),
     ...["@napi-rs/keyring", "@cedar-policy/cedar-wasm"],
   ],
   // Its CommonJS form loads its parts through a variable, where bundlers do not find them.
-  alias: { "jsonc-parser": "jsonc-parser/lib/esm/main.js" },
+  alias: {
+    "jsonc-parser": "jsonc-parser/lib/esm/main.js",
+    // The form for browsers has the same parts as one module each, and what nobody uses is left out.
+    yaml: join(root, "node_modules/yaml/browser/dist/index.js"),
+  },
   // Bundled CommonJS packages require Node's own modules.
   banner: {
     js: 'import { createRequire as makeRequire } from "node:module";\nconst require = makeRequire(import.meta.url);',
@@ -108,6 +116,33 @@ const built = await Promise.all([
     keepNames: true,
   }),
 ]);
+const [{ metafile }, { metafile: first }] = built;
+const outputOf = (source: string) =>
+  Object.keys(metafile.outputs).find((output) => metafile.outputs[output]?.entryPoint === source) ?? source;
+const outputsOf = (sources: readonly string[]) => sources.map(outputOf);
+const TOOLS = [
+  "cli/commands/tools.ts",
+  "codegen/typescript/typescript-printer.ts",
+  "programs/saved-programs.ts",
+];
+const RUNS = ["cli/commands/runs.ts", "project/open-project.ts"];
+const merged = await mergeChunks({
+  ...{ root, metafile, options: { ...common, ...shared } },
+  groups: {
+    // What all commands load, what those of a project do, and then what each needs besides.
+    main: [outputsOf(["cli/main.ts", "cli/background/ask-host.ts", "base/faults.ts"])],
+    project: [TOOLS, RUNS].map(outputsOf),
+    tools: [outputsOf(TOOLS)],
+    runs: [outputsOf(RUNS)],
+    doctor: [outputsOf(["cli/commands/doctor.ts"])],
+    run: [outputsOf(["cli/commands/run-command.ts", "cli/commands/run.ts"])],
+  },
+});
+// For tests of what commands load; no part of the package.
+writeFileSync(
+  join(dist, "sources.json"),
+  JSON.stringify({ ...sourcesIn(metafile, merged), ...sourcesIn(first, { inputs: {}, outputs: {} }) }),
+);
 const wasm = await buildWasmRunner(join(dist, "wasm"));
 declare();
 writeFileSync(join(dist, COMMANDS_FILE), JSON.stringify(await describeAllCommands()));

@@ -91,7 +91,19 @@ export function withoutUnused({ isWhole = true } = {}): Plugin {
 }
 
 /** Modules of Node.js with properties that load much of it when they are read: all streams, `fetch` with all that it needs, a console. */
-const COSTLY_BUILTINS = /^node:(?:fs|http|process|util|vm)$/;
+const COSTLY_BUILTINS = /^node:(?:crypto|fs|http|process|util|vm)$/;
+
+/** The symbol under which a function has the form that `promisify` gives. */
+const PROMISIFIED = 'Symbol.for("nodejs.util.promisify.custom")';
+
+/** Loads `node:child_process`, with all that it needs, when a process is first started. */
+const LATER_PROCESSES = `const own = () => process.getBuiltinModule("node:child_process");
+const later = (name) => (...given) => own()[name](...given);
+export const fork = later("fork"), spawn = later("spawn"), spawnSync = later("spawnSync");
+export const execFileSync = later("execFileSync"), execSync = later("execSync");
+export const execFile = Object.defineProperty(later("execFile"), ${PROMISIFIED}, {
+  get: () => own().execFile[${PROMISIFIED}],
+});`;
 
 /** Loads Node.js's own modules without what nobody uses of them. An `import` reads each of their properties once. */
 export function withPlainBuiltins(): Plugin {
@@ -101,6 +113,16 @@ export function withPlainBuiltins(): Plugin {
       onResolve({ filter: COSTLY_BUILTINS }, ({ path, kind }) =>
         kind === "require-call" ? undefined : { path, namespace: "builtin", sideEffects: false },
       );
+      onResolve({ filter: /^node:child_process$/ }, ({ kind, importer }) =>
+        // The bundler replaces functions of the module itself.
+        kind === "require-call" || importer.includes("node_modules") || importer.endsWith("/bundler.ts")
+          ? undefined
+          : { path: "later", namespace: "later-processes", sideEffects: false },
+      );
+      onLoad({ filter: /.*/, namespace: "later-processes" }, () => ({
+        contents: LATER_PROCESSES,
+        loader: "js",
+      }));
       onLoad({ filter: /.*/, namespace: "builtin" }, ({ path }) => {
         const properties = Object.getOwnPropertyDescriptors(process.getBuiltinModule(path));
         const names = Object.entries(properties).flatMap(([name, { value }]) =>

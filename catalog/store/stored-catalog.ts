@@ -193,6 +193,9 @@ export const LOCK = "ptc.lock.json";
 /** Definitions nest at most 256 levels, and are a few levels deep in the file. */
 const MAX_DEPTH = 300;
 
+/** From this size on, compiling code for the check of a file takes less time than it saves. */
+const WORTH_COMPILING_BYTES = 1024 * 1024;
+
 /** Reads the lock of a folder. Resolves with `undefined` if there is none. @throws CatalogError */
 export async function readLock(dir: string): Promise<Lockfile | undefined> {
   const text = await readOwnFile(dir, LOCK);
@@ -215,7 +218,8 @@ export function parseFile<T>(path: string, text: Uint8Array, schema: z.ZodType<T
     // A parser's message quotes the text, so it is not shown.
     throw broken(cause.code === "not_json" ? "is not JSON" : shownName(cause.message), cause);
   }
-  const parsed = schema.safeParse(value);
+  // Compiling code for a check, as zod does by default, takes longer than checking a small file.
+  const parsed = schema.safeParse(value, { jitless: text.length < WORTH_COMPILING_BYTES });
   if (parsed.success) return parsed.data;
   const where = parsed.error.issues[0]?.path.join(".");
   throw broken(`is not what ptc writes${where ? ` (at '${shownName(where)}')` : ""}`, parsed.error);

@@ -125,15 +125,31 @@ export function orEmpty<T extends z.ZodType>(schema: z.ZodArray<T>) {
 
 const MAPPING = "must be a mapping of keys to values";
 
-/** A mapping with known keys and no others. */
-export function mapping<T extends z.ZodRawShape>(shape: T, error = MAPPING) {
-  // Unknown keys are issues too, and `parse.ts` words their message.
-  return z.strictObject(shape, { error: ({ code }) => (code === "invalid_type" ? error : undefined) });
+/**
+ * A mapping with known keys and no others.
+ *
+ * @param shape makes the schemas of the keys when a mapping is first checked. Most files have few of the settings that there are, and
+ *   making the schemas of all of them takes longer than reading a file.
+ */
+export function mapping<T extends z.ZodRawShape>(shape: () => T, error = MAPPING) {
+  let made: T | undefined;
+  const schema: unknown = new z.ZodObject({
+    type: "object",
+    get shape() {
+      made ??= shape();
+      return made;
+    },
+    catchall: z.never(),
+    // Unknown keys are issues too, and `parse.ts` words their message.
+    error: ({ code }) => (code === "invalid_type" ? error : undefined),
+  });
+  // The constructor, which takes a shape that is made later, knows no type of it.
+  return schema as z.ZodObject<T, z.core.$strict>;
 }
 
 /** A mapping that gets its defaults when it has no value, as when every key below it is commented out. */
 export function section<T extends z.ZodRawShape>(
-  shape: T,
+  shape: () => T,
   short?: {
     /** The JSON Schema of the short form. */
     readonly schema: JsonSchema;

@@ -45,7 +45,7 @@ export function isLoopbackName(hostname: string): boolean {
 }
 
 const Issuer = mapping(
-  {
+  () => ({
     issuer: setting(issuerUrl(), "the issuer, exactly as its tokens name it in `iss`"),
     audience: setting(
       z
@@ -77,15 +77,16 @@ const Issuer = mapping(
     ),
     scopes: setting(
       mapping(
-        Object.fromEntries(
-          SCOPES.map((scope) => [
-            scope,
-            setting(
-              list(text(1_024)).optional(),
-              `a token has this scope if one of these is among its scopes (\`scope\`, \`scp\`), roles (\`roles\`) or groups; \`*\` stands for every token; by default the scope \`${scope}\``,
-            ),
-          ]),
-        ) as Record<(typeof SCOPES)[number], z.ZodOptional<z.ZodArray<z.ZodString>>>,
+        () =>
+          Object.fromEntries(
+            SCOPES.map((scope) => [
+              scope,
+              setting(
+                list(text(1_024)).optional(),
+                `a token has this scope if one of these is among its scopes (\`scope\`, \`scp\`), roles (\`roles\`) or groups; \`*\` stands for every token; by default the scope \`${scope}\``,
+              ),
+            ]),
+          ) as Record<(typeof SCOPES)[number], z.ZodOptional<z.ZodArray<z.ZodString>>>,
       ).optional(),
     ),
     request_scopes: setting(
@@ -93,7 +94,7 @@ const Issuer = mapping(
       "the scopes that clients are told to ask for; by default those of ptc that are not mapped",
     ),
     login: setting(
-      mapping({
+      mapping(() => ({
         client_id: setting(
           text(2_048),
           "ptc's own client at the issuer, whose redirect URIs are `PUBLIC_URL/logins/who` and, for the console, `/console/callback` of the same host: people who use a browser log in there",
@@ -106,10 +107,10 @@ const Issuer = mapping(
           list(text(1_024).regex(/^[!#-[\]-~]+$/, { error: "must be a scope without spaces" })).default([]),
           "what the client asks for besides `openid`: the scopes by which the issuer says somebody's name and groups in their ID token, such as `profile`",
         ),
-      }).optional(),
+      })).optional(),
     ),
     introspection: setting(
-      mapping({
+      mapping(() => ({
         client_id: setting(text(2_048), "ptc's own client at the issuer, for introspecting opaque tokens"),
         client_secret: setting(
           expanded(secret(secretValue(text(8_192)))),
@@ -123,13 +124,13 @@ const Issuer = mapping(
           numberBetween(0, 60).default(10),
           "how long an answer is kept, and so how long a revoked token still counts",
         ),
-      }).optional(),
+      })).optional(),
     ),
-  },
+  }),
   "must be a mapping with `issuer`",
 );
 
-export const Http = section({
+export const Http = section(() => ({
   listen: setting(
     text(256)
       .regex(/^(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+):\d{1,5}$/, {
@@ -150,13 +151,13 @@ export const Http = section({
   ),
   tls: setting(
     mapping(
-      {
+      () => ({
         cert: setting(
           text(4_096),
           "a file with the certificate and those above it, in PEM; read again when it changes",
         ),
         key: setting(text(4_096), "a file with its private key, in PEM"),
-      },
+      }),
       "must be a mapping with `cert` and `key`",
     ).optional(),
   ),
@@ -174,14 +175,14 @@ export const Http = section({
   drain_seconds: setting(wholeNumber(1, 3_600).default(30), "how long programs may go on after SIGTERM", {}),
   auth: setting(
     mapping(
-      {
+      () => ({
         issuers: setting(
           list(Issuer).max(16, { error: "must be at most 16 issuers" }).default([]),
           "the OAuth issuers whose tokens are accepted",
         ),
         tokens: setting(trueOrFalse().default(true), "whether tokens of `ptc token create` are accepted"),
-      },
+      }),
       "must be a mapping with `issuers`, `tokens` or both",
     ).optional(),
   ),
-});
+}));

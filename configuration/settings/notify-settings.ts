@@ -9,15 +9,15 @@ const MEMBER = /^[UW][A-Z0-9]{2,20}$/;
 const Approver = z.union(
   [
     text(512),
-    mapping({ principal: text(512), groups: list(text(256)) }, "must have `principal` and `groups`"),
+    mapping(() => ({ principal: text(512), groups: list(text(256)) }), "must have `principal` and `groups`"),
   ],
   { error: "must be a principal, or a mapping with `principal` and `groups`" },
 );
 
-export const Notify = section({
+export const Notify = section(() => ({
   webhook: setting(
     mapping(
-      {
+      () => ({
         url: setting(
           expanded(secret(secretValue(text(8_192)))),
           "the URL that receives each question as JSON; https, or http on this machine; a value as for `servers[].env`",
@@ -26,13 +26,13 @@ export const Notify = section({
           expanded(secret(secretValue(text(1_024)))),
           "the key that signs it (Standard Webhooks): `whsec_` and 24 to 64 bytes in base64; a value as for `servers[].env`",
         ),
-      },
+      }),
       "must be a mapping with `url` and `secret`",
     ).optional(),
   ),
   slack: setting(
     mapping(
-      {
+      () => ({
         url: setting(
           expanded(secret(secretValue(text(8_192)))),
           "the incoming webhook of a Slack app; a value as for `servers[].env`",
@@ -52,7 +52,7 @@ export const Notify = section({
             .optional(),
           "who may answer there: member IDs of Slack, each with its principal, such as `U024BE7LH: https://login.example.com#ada`, or with `principal` and the `groups` that logins say; own questions, and those that a rule permits to `approve`. Without `groups`, what forbids something to a group that only logins say is forbidden to them",
         ),
-      },
+      }),
       "must be a mapping with `url`",
     ).optional(),
   ),
@@ -64,4 +64,4 @@ export const Notify = section({
     wholeNumber(0, 86_400).default(10),
     "how long a question waits in a client before ptc notifies others; for a suspended run it notifies at once",
   ),
-});
+}));

@@ -175,11 +175,11 @@ function labelEntries() {
   const patterns = z.record(text(512), text(4_096), {
     error: 'must be a mapping of arguments to patterns, such as { url: "https://*.example.com/*" }',
   });
-  const conditional = mapping({
+  const conditional = mapping(() => ({
     label: label(),
     unless: patterns.optional(),
     when: patterns.optional(),
-  }).refine(({ unless, when }) => unless !== undefined || when !== undefined, {
+  })).refine(({ unless, when }) => unless !== undefined || when !== undefined, {
     error: "must have `unless` or `when` beside its label",
   });
   return list(
@@ -191,17 +191,17 @@ function labelEntries() {
 }
 
 function argumentAccepts() {
-  const listed = mapping({
+  const listed = mapping(() => ({
     labels: orEmpty(list(label())),
     lists: orEmpty(list(ownName("list"))),
     /** Lists of which the user has to name the entry that is meant. */
     named: orEmpty(list(ownName("list"))),
     said: z
-      .union([z.literal("host"), mapping({ host: list(label()) })], {
+      .union([z.literal("host"), mapping(() => ({ host: list(label()) }))], {
         error: "must be `host`, or { host: [...] } with the labels that a host which the user named lets in",
       })
       .optional(),
-  });
+  }));
   return z.union([list(label()), listed], {
     error: "must be a list of labels, or { labels: [...], lists: [...], named: [...], said: host }",
   });
@@ -214,7 +214,10 @@ export function piiKinds() {
 
 /** The kinds of personal data that are shown here but redacted elsewhere. */
 function piiAllowed(shown: string) {
-  return setting(section({ allow: setting(piiKinds(), shown) }).optional(), "exceptions from `pii.redact`");
+  return setting(
+    section(() => ({ allow: setting(piiKinds(), shown) })).optional(),
+    "exceptions from `pii.redact`",
+  );
 }
 
 const PERSON_OR_MACHINE = ["oauth", "client_credentials", "none"] as const;
@@ -246,13 +249,13 @@ function exchangeClient() {
 const Auth = z.preprocess(
   // `auth: oauth` is short for `auth: { type: oauth }`.
   (value) => (typeof value === "string" ? { type: value } : value),
-  mapping({
+  mapping(() => ({
     type: setting(
       oneOf(PERSON_OR_MACHINE).optional(),
       "`oauth`: a person logs in; `client_credentials`: a machine does; `none`: nobody does. It may be missing beside `token_exchange` and `identity_assertion`, and is what counts where the caller has no token",
     ),
     token_exchange: setting(
-      mapping({
+      mapping(() => ({
         ...exchangeClient(),
         audience: setting(
           text(2_048).optional(),
@@ -266,11 +269,11 @@ const Auth = z.preprocess(
           trueOrFalse().default(true),
           "whether ptc shows a token of its own (`client_credentials`), so that the new one says in `act` who acts",
         ),
-      }).optional(),
+      })).optional(),
       "calls act as the person who calls ptc over HTTP: ptc exchanges that person's token for one that this server accepts (RFC 8693)",
     ),
     identity_assertion: setting(
-      mapping(exchangeClient()).optional(),
+      mapping(exchangeClient).optional(),
       "the same across organisations: ptc exchanges the token of the caller for an assertion of who it is (ID-JAG), with which the server's own authorization server gives a token (RFC 7523); `client_id` and `client_secret` of `auth` are ptc's client at that one",
     ),
     client_id: setting(text(2_048).optional(), "the id of a client that is registered already"),
@@ -302,14 +305,14 @@ const Auth = z.preprocess(
       oneOf(["client_secret_basic", "client_secret_post"]).optional(),
       "how the secret is sent",
     ),
-  }),
+  })),
 );
 
 function operationPatterns() {
   const pattern = z.preprocess(
     // A name is short for `{ operation: NAME }`.
     (value) => (typeof value === "string" ? { operation: value } : value),
-    mapping({
+    mapping(() => ({
       tag: setting(text(512).optional(), "a tag of the operation"),
       path: setting(text(2_048).optional(), "its path, as the description writes it"),
       operation: setting(text(512).optional(), "its `operationId`, or the name of its tool"),
@@ -317,7 +320,7 @@ function operationPatterns() {
         oneOf(["get", "put", "post", "delete", "options", "head", "patch"]).optional(),
         "its HTTP method",
       ),
-    }),
+    })),
   );
   return list(shorthand(pattern, { type: "string" }))
     .max(1_000, { error: "must be at most 1,000 patterns" })
@@ -326,14 +329,14 @@ function operationPatterns() {
 
 /** How a server runs in a sandbox. */
 const SandboxOfServer = mapping(
-  {
+  () => ({
     network: setting(
       list(
         shorthand(
           z.preprocess(
             // `api.example.com` is short for `{ host: api.example.com }`.
             (value) => (typeof value === "string" ? { host: value } : value),
-            mapping({
+            mapping(() => ({
               host: setting(
                 text(260).check(
                   z.superRefine((value, context) => {
@@ -347,7 +350,7 @@ const SandboxOfServer = mapping(
                 trueOrFalse().optional(),
                 "whether the name may resolve to a private address; by default only names that no public network has may, such as `db.internal`",
               ),
-            }),
+            })),
           ),
           { type: "string" },
         ),
@@ -359,13 +362,13 @@ const SandboxOfServer = mapping(
     ),
     files: setting(
       list(
-        mapping({
+        mapping(() => ({
           path: setting(folder(), "a file or folder, relative to the folder of ptc.yaml"),
           write: setting(
             trueOrFalse().optional(),
             "whether the server may change it; by default it only reads",
           ),
-        }),
+        })),
         "must be a list such as [{ path: ./data }]",
       )
         .max(64, { error: "must be at most 64 files or folders" })
@@ -376,11 +379,11 @@ const SandboxOfServer = mapping(
       wholeNumber(64, 65_536).optional(),
       "the server's memory, with all that it starts; by default 512",
     ),
-  },
+  }),
   "must be true, false, or a mapping such as { network: [api.example.com] }",
 );
 
-const Server = mapping({
+const Server = mapping(() => ({
   name: setting(ownName("server"), "its name. In code it is in snake_case, where no two may be the same"),
   description: setting(text(4_096).optional(), "what the server is for; models read it"),
   transport: setting(
@@ -436,13 +439,13 @@ const Server = mapping({
   ),
   client_certificate: setting(
     expanded(
-      mapping({
+      mapping(() => ({
         cert: setting(
           secret(secretValue(text(65_536))),
           "the certificate in PEM, with those that it needs; values as for `env`, such as `{ file: client.pem }`",
         ),
         key: setting(secret(secretValue(text(65_536))), "its key in PEM, without a passphrase"),
-      }).optional(),
+      })).optional(),
     ),
     "the certificate that ptc shows to the API of `openapi` (mutual TLS)",
   ),
@@ -463,7 +466,7 @@ const Server = mapping({
     z
       .record(
         text(512),
-        mapping(
+        mapping(() =>
           flow(
             "what the tool's results carry, instead of its server's labels",
             "which labels may flow into the tool, instead of its server's",
@@ -502,7 +505,7 @@ const Server = mapping({
     wholeNumber(1, 86_400).optional(),
     "for starting or reaching it, and for each page of its tools. On stdio only time without progress counts, up to five minutes in all",
   ),
-});
+}));
 export type ServerEntry = z.infer<typeof Server>;
 
 export const Servers = setting(orEmpty(list(Server)), "the MCP servers whose tools programs can call", {
@@ -530,7 +533,7 @@ function jsonSchema() {
 }
 
 /** A command that is called as a tool. */
-const LocalTool = mapping({
+const LocalTool = mapping(() => ({
   name: setting(ownName("tool"), "the tool's name"),
   title: setting(text(256).optional(), "what people read"),
   description: setting(text(16_384).optional(), "what models and people read"),
@@ -559,7 +562,7 @@ const LocalTool = mapping({
     "exit codes that mean no failure",
   ),
   outputSchema: setting(jsonSchema().optional(), "with `output: json`, JSON Schema of that value"),
-  annotations: mapping({
+  annotations: mapping(() => ({
     readOnlyHint: setting(trueOrFalse().optional(), "MCP's annotation: it changes nothing"),
     destructiveHint: setting(
       trueOrFalse().optional(),
@@ -570,7 +573,7 @@ const LocalTool = mapping({
       "MCP's annotation: calling it again changes nothing more",
     ),
     openWorldHint: setting(trueOrFalse().optional(), "MCP's annotation: it reaches beyond this machine"),
-  }).optional(),
+  })).optional(),
   timeout_seconds: setting(
     wholeNumber(1, 86_400).optional(),
     "of one call; by default `execution.tool_call_timeout_seconds`",
@@ -579,7 +582,7 @@ const LocalTool = mapping({
   cwd: setting(expanded(folder().optional()), "its working folder, relative to the folder of ptc.yaml"),
   env: setting(expanded(environment()), "its own variables; values as for `servers[].env`"),
   ...flow(),
-});
+}));
 export type LocalToolEntry = z.infer<typeof LocalTool>;
 
 export const LocalTools = setting(
@@ -599,7 +602,7 @@ export const LocalTools = setting(
 );
 
 /** The model of programs' `extract`. */
-const ExtractModel = mapping({
+const ExtractModel = mapping(() => ({
   url: setting(expanded(text(2_048)), "where the model is: the base of an API, such as `https://host/v1`", {
     value: '"http://127.0.0.1:11434/v1"',
   }),
@@ -614,7 +617,7 @@ const ExtractModel = mapping({
   timeout_seconds: setting(wholeNumber(1, 600).default(60), "of one call"),
   ...flow(),
   pii: piiAllowed("kinds that the model gets unredacted; for others it gets marks"),
-});
+}));
 export type ExtractEntry = z.infer<typeof ExtractModel>;
 
 /** Absent if there is no key below it. */
@@ -625,7 +628,7 @@ export const Extract = headed(
 
 /** A model behind an OpenAI-compatible API. @param defaultSeconds how long a search waits for it. */
 function searchModel(url: string, defaultSeconds: number) {
-  return mapping({
+  return mapping(() => ({
     url: setting(text(2_048), url),
     model: setting(text(256), "the model's name"),
     key: setting(
@@ -644,7 +647,7 @@ function searchModel(url: string, defaultSeconds: number) {
       numberBetween(0.05, 60).default(defaultSeconds),
       "how long a search waits for it",
     ),
-  });
+  }));
 }
 
 function isEnvReference(value: unknown): value is { env: string } {
@@ -655,7 +658,7 @@ function isEnvReference(value: unknown): value is { env: string } {
 /** The models that refine the word search. They receive names and descriptions of tools, and queries. */
 export const Search = headed(
   "ptc finds tools by words; a model for embeddings finds them by meaning too. ptc sends it names and descriptions of tools.",
-  section({
+  section(() => ({
     embedding: setting(
       searchModel(
         "an OpenAI-compatible API whose embeddings find tools by meaning too; the base, such as `http://127.0.0.1:11434/v1`",
@@ -672,6 +675,6 @@ export const Search = headed(
       undefined,
       { value: '{ url: "http://127.0.0.1:11434/v1", model: llama3.2 }' },
     ),
-  }),
+  })),
 );
 export type SearchEntry = z.infer<typeof Search>;

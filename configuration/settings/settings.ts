@@ -1,5 +1,6 @@
 /** Every key of ptc.yaml, in the order of docs/settings.md and of the ptc.yaml that `ptc init` writes. */
 import * as z from "zod";
+import { isObject } from "../../base/json.ts";
 import { LANGUAGE_NAMES } from "../../languages/languages.ts";
 import { ENGINE_NAMES } from "../../sandbox/sandbox-engine.ts";
 import { countriesWith } from "../../secrets/pii/pii-kinds.ts";
@@ -37,7 +38,7 @@ export function toolPatterns() {
 /** `policy: [rules.cedar]` is short for `policy: { files: [rules.cedar] }`. */
 export function policySection() {
   return section(
-    {
+    () => ({
       files: setting(
         orEmpty(list(text(4_096)).max(64, { error: "must be at most 64 files" })),
         "files of rules. Where there are any, what no rule permits is denied",
@@ -49,7 +50,7 @@ export function policySection() {
           .optional(),
         "groups and their principals, for rules",
       ),
-    },
+    }),
     {
       schema: { type: "array", items: { type: "string" } },
       expand: (value) => (Array.isArray(value) ? { files: value } : undefined),
@@ -94,7 +95,7 @@ function isSyslogAddress(value: string): boolean {
 
 /** What somebody may use. */
 function useLimits() {
-  return section({
+  return section(() => ({
     max_parallel_programs: setting(
       wholeNumber(1, 100_000).optional(),
       "programs at a time; more wait for their turn",
@@ -115,491 +116,560 @@ function useLimits() {
       wholeNumber(1, 1_000_000_000_000_000).optional(),
       "what tools answer in one day of UTC",
     ),
-  });
+  }));
 }
 
 /** YAML 1.2 reads `off` as a text, and YAML 1.1 as false. */
 const isOff = (value: unknown) => value === "off" || value === false;
 
-/** The whole file. */
-export const Settings = section({
-  servers: Servers,
-  tools: headed(
-    "Tools by namespaced name; `*` is a wildcard. Either block or allow. Commands of this machine can be tools too, without a server.",
-    section({
-      allow: setting(
-        toolPatterns().optional(),
-        "patterns of the tools that programs may call, all others are blocked; not with `block`",
-      ),
-      block: setting(orEmpty(toolPatterns()), "patterns of tools that programs may not call", {
-        value: '["mcp__internal_apis__delete_*"]',
-      }),
-      local: LocalTools,
-    }),
-  ),
-  approvals: headed(
-    "A person approves calls of tools that say that they are destructive, and of those in `ask`; never of those in `allow`.",
-    section({
-      default: setting(
-        oneOf(APPROVAL_DEFAULTS).default("annotated"),
-        "which tools need approval by default: `annotated`, those annotated as destructive; `destructive`, also those that say nothing of it",
-      ),
-      ask: setting(orEmpty(toolPatterns()), "patterns of tools that need approval as well", {
-        value: '["mcp__*__delete_*"]',
-      }),
-      allow: setting(orEmpty(toolPatterns()), "patterns of tools that never need one", {}),
-      mode: setting(
-        oneOf(APPROVAL_MODES).default("call"),
-        "`plan`: when a program reaches a call that needs approval, it is rehearsed, and a person is asked once about everything that it will change; `call`: about each call by itself",
-        {},
-      ),
-      require: setting(
-        oneOf(APPROVAL_REQUIREMENTS).default("any"),
-        "with `terminal`, an approval counts only when it is typed at a terminal: not by `--approve`, a client's form or `ptc approvals approve` in a script; with `passkey`, only when a person gives it with their passkey in the console",
-        { comment: "terminal: an approval counts only when it is typed at one" },
-      ),
-      suspend: setting(
-        trueOrFalse().default(true),
-        "whether a run is suspended when its question outlasts the client's patience; otherwise the call is denied",
-        { comment: "a run that waits longer than its client can gives up its sandbox, and continues later" },
-      ),
-      expire_minutes: setting(
-        wholeNumber(1, 43_200).default(1_440),
-        "a suspended run expires after this time",
-        {},
-      ),
-    }),
-  ),
-  policy: setting(policySection(), "rules in Cedar; a list of files is short for `files`", {
-    heading: "Who may call what by rules in Cedar, and by what a run has read (labels).",
-  }),
-  labels: headed(
-    "How far labels reach: `conversation`, what a model was shown stays with what it writes then; `run`, each run begins anew.",
-    section({
-      scope: setting(
-        oneOf(["conversation", "run"]).default("conversation"),
-        "`conversation`: once a model has seen labelled data, what it writes carries the labels too; `run`: it does not",
-        {},
-      ),
-      refused: setting(
-        oneOf(["deny", "ask"]).default("deny"),
-        "what happens to a call with a value that its argument does not accept: `ask` asks a person",
-        {},
-      ),
-      preset: setting(
-        oneOf(["none", "careful"]).default("none"),
-        "`careful`: a person is asked about each change that labelled data may have decided",
-        {},
-      ),
-      plain: setting(
-        orEmpty(list(ownName("list"))),
-        "names of `lists` whose values, such as ids, a model may see without taking on their labels",
-      ),
-    }),
-  ),
-  lists: setting(
-    z
-      .record(
-        ownName("list"),
-        z.union(
-          [
-            list(text(4_096)).max(10_000, { error: "must be at most 10000 patterns; use file" }),
-            mapping({ file: text(4_096) }),
-          ],
-          { error: "must be a list of patterns, or { file: PATH } with one a line" },
+/** Makes the schema of each key of the file. */
+const SECTIONS = {
+  servers: () => Servers,
+  tools: () =>
+    headed(
+      "Tools by namespaced name; `*` is a wildcard. Either block or allow. Commands of this machine can be tools too, without a server.",
+      section(() => ({
+        allow: setting(
+          toolPatterns().optional(),
+          "patterns of the tools that programs may call, all others are blocked; not with `block`",
         ),
-        { error: "must be a mapping of names to lists of patterns" },
-      )
-      .optional(),
-    "named lists of patterns for `accepts`, `labels.plain` and rules; `*` stands for any characters but spaces and separators. `{ file: PATH }` reads one from each line",
-    { value: '{ colleagues: ["*@example.com"] }' },
-  ),
-  languages: setting(
-    z.preprocess(
-      (value) => value ?? undefined,
-      list(oneOf(LANGUAGE_NAMES), `must be a list such as [${LANGUAGE_NAMES.join(", ")}]`)
-        .min(1, { error: `must name at least one of ${LANGUAGE_NAMES.join(", ")}` })
-        .refine((names) => new Set(names).size === names.length, { error: "must name each language once" })
-        .default(["typescript"]),
+        block: setting(orEmpty(toolPatterns()), "patterns of tools that programs may not call", {
+          value: '["mcp__internal_apis__delete_*"]',
+        }),
+        local: LocalTools,
+      })),
     ),
-    "the languages of programs; the first is the default, and the language of signatures",
-    {
-      comment: "python",
-      heading:
-        "The languages of programs. The first is the default, and the language of the signatures that a model reads.",
-    },
-  ),
-  execution: headed(
-    "What one program may use.",
-    section({
-      timeout_seconds: setting(wholeNumber(1, 86_400).default(120), "wall clock of one program", {}),
-      max_output_bytes: setting(wholeNumber(2_048, 33_554_432).default(65_536), "console text and envelope", {
-        comment: "console text and envelope",
-      }),
-      max_reply_bytes: setting(
-        wholeNumber(1_024, 1_048_576).default(16_384),
-        "what the reply of `ptc serve` shows a model of console text and result together; it reads the rest with `read_output`. Never more than `max_output_bytes`",
-        { comment: "what a model is shown of them; it reads the rest with read_output" },
-      ),
-      max_stderr_bytes: setting(
-        wholeNumber(1_024, 33_554_432).default(262_144),
-        "what a program may write with `console.error` and to stderr",
-      ),
-      tool_call_timeout_seconds: setting(
-        wholeNumber(1, 86_400).default(30),
-        "of one call. Starting and listing its server counts, a person's time does not. Progress that the server reports starts the time again, up to ten times",
-        {},
-      ),
-      max_parallel_calls: setting(
-        wholeNumber(1, 1_000).default(10),
-        "of one program; more wait their turn",
-        {},
-      ),
-      max_tool_calls: setting(wholeNumber(1, 1_000_000).default(1_000), "of one program", {}),
-      max_parallel_programs: setting(
-        wholeNumber(1, 64).optional(),
-        "programs that run at a time; by default two for each core if the memory is enough",
-        { value: "4", comment: "of `ptc serve`; the default depends on cores and memory" },
-      ),
-      max_queued_programs: setting(
-        wholeNumber(1, 1_000).default(32),
-        "programs of one principal that wait for their turn, in the order of arrival; one more fails with `Busy`. Principals take turns",
-      ),
-      memory_mb: setting(wholeNumber(128, 1_048_576).default(512), "of one program", {}),
-      cpus: setting(numberBetween(0.1, 256).default(1), "of one program"),
-      pids: setting(
-        wholeNumber(64, 32_768).default(256),
-        "processes of one program, beside those of gVisor itself",
-      ),
-      typecheck: setting(
-        oneOf(["error", "warn", "off"]).default("error"),
-        "`error`: a mistake stops the program; `warn`: the reply says so",
-        { comment: "error | warn | off" },
-      ),
-      schema_mismatch: setting(
-        oneOf(["warn", "error"]).default("warn"),
-        "an answer that contradicts its tool's output schema: `warn`: the program gets it, and the run a warning; `error`: the call fails, and its error has the answer",
-        {
-          comment:
-            "error: a call whose answer contradicts its tool's outputSchema fails, with the answer in the error",
-        },
-      ),
-    }),
-  ),
-  limits: headed(
-    "What principals may use of `ptc serve`: more waits for its turn, or is told when there is more. Without any limit, nothing is counted.",
-    section({
-      together: setting(useLimits(), "all principals together", {
-        value: "{ max_parallel_programs: 32 }",
-      }),
-      each: setting(useLimits(), "each principal", {
-        value: "{ max_parallel_programs: 4, max_programs_per_minute: 60, max_calls_per_minute: 600 }",
-      }),
-      groups: setting(
-        z
-          .record(text(256), section({ together: useLimits(), each: useLimits() }), {
-            error: "must be a mapping of groups to { together: ..., each: ... }",
-          })
-          .default({}),
-        "groups, of `policy.groups` and of logins: `together` is what the members of a group may use together, `each` what each of them may instead of `limits.each`; for a member of several groups the most generous counts",
-      ),
-      principals: setting(
-        z
-          .record(text(2_048), useLimits(), { error: "must be a mapping of principals to limits" })
-          .default({}),
-        "single principals, instead of `each`",
-      ),
-    }),
-  ),
-  sessions: headed(
-    "A program that names a session finds the variables and files of the programs before it. Off by default.",
-    shorthand(
-      z.preprocess(
-        (value) => {
-          if (isOff(value)) return undefined;
-          return value === true || value === null ? {} : value;
-        },
-        mapping(
-          {
-            max: setting(
-              wholeNumber(1, 64).default(4),
-              "sessions at a time; without `sessions` there are none",
-              { comment: "at a time" },
-            ),
-            idle_minutes: setting(
-              wholeNumber(1, 1_440).default(10),
-              "a session ends after this time without a program",
-              { comment: true },
-            ),
-          },
-          "must be true, off, or a mapping with max and idle_minutes",
-        ).optional(),
-      ),
-      { enum: [true, "off", false] },
-    ),
-  ),
-  sandbox: headed(
-    "Where sandboxes come from.",
-    section({
-      engine: setting(
-        oneOf(["auto", ...ENGINE_NAMES]).optional(),
-        "what starts sandboxes: `docker`, gVisor's `runsc` alone, a `kubernetes` cluster, `wasm` (an interpreter in a process of ptc, a [weaker wall](engines.md#an-interpreter-in-webassembly)), or with `auto` what is there, Docker first and never a cluster or `wasm`; by default what the variable `PTC_ENGINE` says, and else `auto`",
-        {
-          value: "auto",
-          comment: "what starts sandboxes: docker, runsc alone, or what is there, Docker first",
-        },
-      ),
-      runtime: setting(
-        text(128).default("runsc"),
-        "the container runtime; any other than runsc needs `allow_weaker_isolation`",
-      ),
-      image: setting(
-        text(512).default("ptc-runner"),
-        "the image that programs run in; `ptc-runner` is the one that ptc builds for what this project needs, and any other name is taken as it is",
-        { comment: "ptc-runner is the one that ptc builds for what this project needs" },
-      ),
-      warm: setting(
-        wholeNumber(0, 64).default(2),
-        "the fewest sandboxes that are kept started; 0 turns the pool off",
-        { comment: "the fewest sandboxes that `ptc serve` keeps started; 0 turns the pool off" },
-      ),
-      max_warm: setting(
-        wholeNumber(0, 64).optional(),
-        "the most that are kept while programs arrive often; by default four for each core if the memory is enough",
-        {
-          value: "8",
-          comment: "the most, while many programs come; the default depends on cores and memory",
-        },
-      ),
-      channel: setting(
-        oneOf(["auto", "socket", "attached"]).default("auto"),
-        "how programs reach ptc; `auto`: by a socket where the engine can mount one, or by a connection to the pod where there are certificates, otherwise attached to the container",
-        { comment: "how programs reach ptc: by a socket, attached, or auto, as the engine can" },
-      ),
-      servers: setting(
-        oneOf(["required", "wanted", "off"]).default("off"),
-        "whether MCP servers that are commands run in sandboxes too: `required` for all; `wanted` for all, but as processes of this machine where no engine is; `off` only for those whose own `sandbox` says so",
-        { comment: "whether MCP servers run in sandboxes too: required | wanted | off" },
-      ),
-      python_packages: setting(
-        orEmpty(
-          list(
-            // With or without `python3-` in front.
-            text(100).regex(/^[a-z0-9][a-z0-9+.-]+$/, {
-              error: "must be the name of a package of Debian or Ubuntu, such as numpy or python3-numpy",
-            }),
-          ).max(50, { error: "must be at most 50 packages" }),
+  approvals: () =>
+    headed(
+      "A person approves calls of tools that say that they are destructive, and of those in `ask`; never of those in `allow`.",
+      section(() => ({
+        default: setting(
+          oneOf(APPROVAL_DEFAULTS).default("annotated"),
+          "which tools need approval by default: `annotated`, those annotated as destructive; `destructive`, also those that say nothing of it",
         ),
-        "packages of Debian for programs in Python; `ptc image build` adds them to the image",
-        {
-          comment:
-            "such as [numpy, pandas]: packages of Debian for programs in Python; `ptc image build` adds them to the image",
-        },
-      ),
-      kubernetes: setting(
-        section({
-          namespace: setting(
-            text(63).optional(),
-            "where pods are claimed; by default the namespace of the context, or of ptc's own pod",
-            { value: "ptc", comment: "by default that of the context" },
-          ),
-          template: setting(
-            text(50).default("ptc"),
-            "what the names of the SandboxWarmPools begin with; `-javascript` or `-python` follows",
-            {},
-          ),
-          context: setting(text(256).optional(), "a context of the kubeconfig; by default its current one"),
-          kubeconfig: setting(
-            text(4_096).optional(),
-            "a file as for `kubectl`; by default what the variable KUBECONFIG says, ~/.kube/config, or in a pod its service account",
-          ),
-          certificates: setting(
-            text(4_096).optional(),
-            "a folder with ca.crt, tls.crt and tls.key, for connections to pods; without it programs reach ptc through the API server",
-          ),
-          ready_timeout_seconds: setting(
-            wholeNumber(1, 3_600).default(60),
-            "how long a program waits for a pod",
-            {},
-          ),
+        ask: setting(orEmpty(toolPatterns()), "patterns of tools that need approval as well", {
+          value: '["mcp__*__delete_*"]',
         }),
-        "the cluster that `engine: kubernetes` uses",
-        {},
-      ),
-      wasm: setting(
-        section({
-          tools: setting(
-            oneOf(["read_only", "all"]).default("read_only"),
-            "`read_only`: a person approves calls of tools that are not annotated as reading only, as if `approvals.ask` named them; `all`: as with any other engine",
-            {},
-          ),
-        }),
-        "what programs may do with `engine: wasm`",
-        {},
-      ),
-      allow_weaker_isolation: setting(trueOrFalse().default(false), "allows a `runtime` other than runsc"),
-    }),
-  ),
-  host: setting(
-    section(
-      {
-        off: setting(z.literal(true).optional(), "the same as `host: off`"),
-        idle_seconds: setting(
-          wholeNumber(1, 86_400).default(600),
-          "the background host ends after this time without a command",
+        allow: setting(orEmpty(toolPatterns()), "patterns of tools that never need one", {}),
+        mode: setting(
+          oneOf(APPROVAL_MODES).default("call"),
+          "`plan`: when a program reaches a call that needs approval, it is rehearsed, and a person is asked once about everything that it will change; `call`: about each call by itself",
           {},
         ),
-      },
+        require: setting(
+          oneOf(APPROVAL_REQUIREMENTS).default("any"),
+          "with `terminal`, an approval counts only when it is typed at a terminal: not by `--approve`, a client's form or `ptc approvals approve` in a script; with `passkey`, only when a person gives it with their passkey in the console",
+          { comment: "terminal: an approval counts only when it is typed at one" },
+        ),
+        suspend: setting(
+          trueOrFalse().default(true),
+          "whether a run is suspended when its question outlasts the client's patience; otherwise the call is denied",
+          {
+            comment: "a run that waits longer than its client can gives up its sandbox, and continues later",
+          },
+        ),
+        expire_minutes: setting(
+          wholeNumber(1, 43_200).default(1_440),
+          "a suspended run expires after this time",
+          {},
+        ),
+      })),
+    ),
+  policy: () =>
+    setting(policySection(), "rules in Cedar; a list of files is short for `files`", {
+      heading: "Who may call what by rules in Cedar, and by what a run has read (labels).",
+    }),
+  labels: () =>
+    headed(
+      "How far labels reach: `conversation`, what a model was shown stays with what it writes then; `run`, each run begins anew.",
+      section(() => ({
+        scope: setting(
+          oneOf(["conversation", "run"]).default("conversation"),
+          "`conversation`: once a model has seen labelled data, what it writes carries the labels too; `run`: it does not",
+          {},
+        ),
+        refused: setting(
+          oneOf(["deny", "ask"]).default("deny"),
+          "what happens to a call with a value that its argument does not accept: `ask` asks a person",
+          {},
+        ),
+        preset: setting(
+          oneOf(["none", "careful"]).default("none"),
+          "`careful`: a person is asked about each change that labelled data may have decided",
+          {},
+        ),
+        plain: setting(
+          orEmpty(list(ownName("list"))),
+          "names of `lists` whose values, such as ids, a model may see without taking on their labels",
+        ),
+      })),
+    ),
+  lists: () =>
+    setting(
+      z
+        .record(
+          ownName("list"),
+          z.union(
+            [
+              list(text(4_096)).max(10_000, { error: "must be at most 10000 patterns; use file" }),
+              mapping(() => ({ file: text(4_096) })),
+            ],
+            { error: "must be a list of patterns, or { file: PATH } with one a line" },
+          ),
+          { error: "must be a mapping of names to lists of patterns" },
+        )
+        .optional(),
+      "named lists of patterns for `accepts`, `labels.plain` and rules; `*` stands for any characters but spaces and separators. `{ file: PATH }` reads one from each line",
+      { value: '{ colleagues: ["*@example.com"] }' },
+    ),
+  languages: () =>
+    setting(
+      z.preprocess(
+        (value) => value ?? undefined,
+        list(oneOf(LANGUAGE_NAMES), `must be a list such as [${LANGUAGE_NAMES.join(", ")}]`)
+          .min(1, { error: `must name at least one of ${LANGUAGE_NAMES.join(", ")}` })
+          .refine((names) => new Set(names).size === names.length, { error: "must name each language once" })
+          .default(["typescript"]),
+      ),
+      "the languages of programs; the first is the default, and the language of signatures",
       {
-        schema: { enum: ["off", false] },
-        expand: (value) => (isOff(value) ? { off: true } : undefined),
-        error: "must be off, or a mapping with idle_seconds",
+        comment: "python",
+        heading:
+          "The languages of programs. The first is the default, and the language of the signatures that a model reads.",
       },
     ),
-    "the background host; with `off`, every command runs alone",
-    {
-      heading:
-        "A process in the background keeps things ready for later commands, and ends when none came for so long. `host: off`: there is none.",
-    },
-  ),
-  search: Search,
-  extract: Extract,
-  pii: headed(
-    "Kinds of personal data that ptc masks in what leaves a run: email, phone, card, iban, national_id, ip. Off by default.",
-    // `pii: [email, phone]` is short for `pii: { redact: [email, phone] }`.
-    section(
-      {
-        redact: setting(
-          piiKinds(),
-          "kinds of personal data that ptc redacts in what leaves a run; `pii: [...]` is short for it",
-          { value: "[email, phone]" },
+  execution: () =>
+    headed(
+      "What one program may use.",
+      section(() => ({
+        timeout_seconds: setting(wholeNumber(1, 86_400).default(120), "wall clock of one program", {}),
+        max_output_bytes: setting(
+          wholeNumber(2_048, 33_554_432).default(65_536),
+          "console text and envelope",
+          {
+            comment: "console text and envelope",
+          },
         ),
-        countries: setting(
+        max_reply_bytes: setting(
+          wholeNumber(1_024, 1_048_576).default(16_384),
+          "what the reply of `ptc serve` shows a model of console text and result together; it reads the rest with `read_output`. Never more than `max_output_bytes`",
+          { comment: "what a model is shown of them; it reads the rest with read_output" },
+        ),
+        max_stderr_bytes: setting(
+          wholeNumber(1_024, 33_554_432).default(262_144),
+          "what a program may write with `console.error` and to stderr",
+        ),
+        tool_call_timeout_seconds: setting(
+          wholeNumber(1, 86_400).default(30),
+          "of one call. Starting and listing its server counts, a person's time does not. Progress that the server reports starts the time again, up to ten times",
+          {},
+        ),
+        max_parallel_calls: setting(
+          wholeNumber(1, 1_000).default(10),
+          "of one program; more wait their turn",
+          {},
+        ),
+        max_tool_calls: setting(wholeNumber(1, 1_000_000).default(1_000), "of one program", {}),
+        max_parallel_programs: setting(
+          wholeNumber(1, 64).optional(),
+          "programs that run at a time; by default two for each core if the memory is enough",
+          { value: "4", comment: "of `ptc serve`; the default depends on cores and memory" },
+        ),
+        max_queued_programs: setting(
+          wholeNumber(1, 1_000).default(32),
+          "programs of one principal that wait for their turn, in the order of arrival; one more fails with `Busy`. Principals take turns",
+        ),
+        memory_mb: setting(wholeNumber(128, 1_048_576).default(512), "of one program", {}),
+        cpus: setting(numberBetween(0.1, 256).default(1), "of one program"),
+        pids: setting(
+          wholeNumber(64, 32_768).default(256),
+          "processes of one program, beside those of gVisor itself",
+        ),
+        typecheck: setting(
+          oneOf(["error", "warn", "off"]).default("error"),
+          "`error`: a mistake stops the program; `warn`: the reply says so",
+          { comment: "error | warn | off" },
+        ),
+        schema_mismatch: setting(
+          oneOf(["warn", "error"]).default("warn"),
+          "an answer that contradicts its tool's output schema: `warn`: the program gets it, and the run a warning; `error`: the call fails, and its error has the answer",
+          {
+            comment:
+              "error: a call whose answer contradicts its tool's outputSchema fails, with the answer in the error",
+          },
+        ),
+      })),
+    ),
+  limits: () =>
+    headed(
+      "What principals may use of `ptc serve`: more waits for its turn, or is told when there is more. Without any limit, nothing is counted.",
+      section(() => ({
+        together: setting(useLimits(), "all principals together", {
+          value: "{ max_parallel_programs: 32 }",
+        }),
+        each: setting(useLimits(), "each principal", {
+          value: "{ max_parallel_programs: 4, max_programs_per_minute: 60, max_calls_per_minute: 600 }",
+        }),
+        groups: setting(
+          z
+            .record(
+              text(256),
+              section(() => ({ together: useLimits(), each: useLimits() })),
+              {
+                error: "must be a mapping of groups to { together: ..., each: ... }",
+              },
+            )
+            .default({}),
+          "groups, of `policy.groups` and of logins: `together` is what the members of a group may use together, `each` what each of them may instead of `limits.each`; for a member of several groups the most generous counts",
+        ),
+        principals: setting(
+          z
+            .record(text(2_048), useLimits(), { error: "must be a mapping of principals to limits" })
+            .default({}),
+          "single principals, instead of `each`",
+        ),
+      })),
+    ),
+  sessions: () =>
+    headed(
+      "A program that names a session finds the variables and files of the programs before it. Off by default.",
+      shorthand(
+        z.preprocess(
+          (value) => {
+            if (isOff(value)) return undefined;
+            return value === true || value === null ? {} : value;
+          },
+          mapping(
+            () => ({
+              max: setting(
+                wholeNumber(1, 64).default(4),
+                "sessions at a time; without `sessions` there are none",
+                { comment: "at a time" },
+              ),
+              idle_minutes: setting(
+                wholeNumber(1, 1_440).default(10),
+                "a session ends after this time without a program",
+                { comment: true },
+              ),
+            }),
+            "must be true, off, or a mapping with max and idle_minutes",
+          ).optional(),
+        ),
+        { enum: [true, "off", false] },
+      ),
+    ),
+  sandbox: () =>
+    headed(
+      "Where sandboxes come from.",
+      section(() => ({
+        engine: setting(
+          oneOf(["auto", ...ENGINE_NAMES]).optional(),
+          "what starts sandboxes: `docker`, gVisor's `runsc` alone, a `kubernetes` cluster, `wasm` (an interpreter in a process of ptc, a [weaker wall](engines.md#an-interpreter-in-webassembly)), or with `auto` what is there, Docker first and never a cluster or `wasm`; by default what the variable `PTC_ENGINE` says, and else `auto`",
+          {
+            value: "auto",
+            comment: "what starts sandboxes: docker, runsc alone, or what is there, Docker first",
+          },
+        ),
+        runtime: setting(
+          text(128).default("runsc"),
+          "the container runtime; any other than runsc needs `allow_weaker_isolation`",
+        ),
+        image: setting(
+          text(512).default("ptc-runner"),
+          "the image that programs run in; `ptc-runner` is the one that ptc builds for what this project needs, and any other name is taken as it is",
+          { comment: "ptc-runner is the one that ptc builds for what this project needs" },
+        ),
+        warm: setting(
+          wholeNumber(0, 64).default(2),
+          "the fewest sandboxes that are kept started while programs come; when none has come for three minutes they end, and the next program has one started; 0 turns the pool off",
+          {
+            comment:
+              "the fewest sandboxes that `ptc serve` keeps started while programs come; 0 turns the pool off",
+          },
+        ),
+        max_warm: setting(
+          wholeNumber(0, 64).optional(),
+          "the most that are kept while programs arrive often; by default four for each core if the memory is enough",
+          {
+            value: "8",
+            comment: "the most, while many programs come; the default depends on cores and memory",
+          },
+        ),
+        channel: setting(
+          oneOf(["auto", "socket", "attached"]).default("auto"),
+          "how programs reach ptc; `auto`: by a socket where the engine can mount one, or by a connection to the pod where there are certificates, otherwise attached to the container",
+          { comment: "how programs reach ptc: by a socket, attached, or auto, as the engine can" },
+        ),
+        servers: setting(
+          oneOf(["required", "wanted", "off"]).default("off"),
+          "whether MCP servers that are commands run in sandboxes too: `required` for all; `wanted` for all, but as processes of this machine where no engine is; `off` only for those whose own `sandbox` says so",
+          { comment: "whether MCP servers run in sandboxes too: required | wanted | off" },
+        ),
+        python_packages: setting(
           orEmpty(
             list(
-              z
-                .string({ error: "must be the code of a country; put it in quotes" })
-                .refine((code) => countriesWith("phone").includes(code), {
-                  error: "must be the two capital letters of a country, such as DE or US (ISO 3166-1)",
-                }),
-            ).max(32, { error: "must be at most 32 countries" }),
+              // With or without `python3-` in front.
+              text(100).regex(/^[a-z0-9][a-z0-9+.-]+$/, {
+                error: "must be the name of a package of Debian or Ubuntu, such as numpy or python3-numpy",
+              }),
+            ).max(50, { error: "must be at most 50 packages" }),
           ),
-          "ISO 3166-1 codes of the countries whose phone numbers ptc recognises without a `+`, and whose national ids it looks for",
-          { value: "[DE, US]", comment: "whose phone numbers are written without a country's code" },
+          "packages of Debian for programs in Python; `ptc image build` adds them to the image",
+          {
+            comment:
+              "such as [numpy, pandas]: packages of Debian for programs in Python; `ptc image build` adds them to the image",
+          },
         ),
-      },
-      {
-        schema: { type: "array", items: { type: "string" } },
-        expand: (value) => (Array.isArray(value) ? { redact: value } : undefined),
-        error: "must be a list of kinds, or a mapping with redact and countries",
-      },
-    ),
-  ),
-  discovery: setting(
-    oneOf(["auto", "search", "direct"]).default("auto"),
-    "which tools `ptc serve` lists beside its own: `auto`, all where they cost less than 2 % of a context of 200,000 tokens and no call is decided by what its run has read; `direct`, all, and clients also get everything else that servers offer: [docs](clients.md#all-that-servers-offer); `search`, none",
-    {
-      heading: `The tools that a model has beside ptc's own: all if their definitions cost little (auto), all (direct), or none (search);
-and those that \`direct\` names in any case: a server, SERVER.TOOL, or a pattern such as mcp__github__get_*.`,
-    },
-  ),
-  direct: setting(
-    orEmpty(toolPatterns()),
-    "servers and tools that are always listed: a server's name, `<server>.<tool>`, or a pattern of `mcp__<server>__<tool>`",
-    {},
-  ),
-  learn: setting(
-    shorthand(
-      z.preprocess(
-        (value) => (value === "on" || value === null ? true : isOff(value) ? false : value),
-        z.boolean({ error: "must be on or off" }).default(true),
-      ),
-      { enum: ["on", "off"] },
-    ),
-    "whether ptc learns and uses types of results that tools do not declare: [learned types](learned-types.md)",
-    {
-      value: "on",
-      heading:
-        "ptc learns types of results that tools do not declare from archived results. `off`: it learns and uses none.",
-    },
-  ),
-  audit: setting(
-    section(
-      {
-        strict: setting(
-          trueOrFalse().default(false),
-          "a call that may change something is sent only after its line is on the disk",
+        kubernetes: setting(
+          section(() => ({
+            namespace: setting(
+              text(63).optional(),
+              "where pods are claimed; by default the namespace of the context, or of ptc's own pod",
+              { value: "ptc", comment: "by default that of the context" },
+            ),
+            template: setting(
+              text(50).default("ptc"),
+              "what the names of the SandboxWarmPools begin with; `-javascript` or `-python` follows",
+              {},
+            ),
+            context: setting(text(256).optional(), "a context of the kubeconfig; by default its current one"),
+            kubeconfig: setting(
+              text(4_096).optional(),
+              "a file as for `kubectl`; by default what the variable KUBECONFIG says, ~/.kube/config, or in a pod its service account",
+            ),
+            certificates: setting(
+              text(4_096).optional(),
+              "a folder with ca.crt, tls.crt and tls.key, for connections to pods; without it programs reach ptc through the API server",
+            ),
+            ready_timeout_seconds: setting(
+              wholeNumber(1, 3_600).default(60),
+              "how long a program waits for a pod",
+              {},
+            ),
+          })),
+          "the cluster that `engine: kubernetes` uses",
           {},
         ),
-        max_file_mb: setting(wholeNumber(1, 1_024).default(64), "ptc begins another file at this size"),
-        keep_days: setting(keptDays().default(365), "how long files are kept after their last line", {}),
-        ...auditAddresses(),
-      },
+        wasm: setting(
+          section(() => ({
+            tools: setting(
+              oneOf(["read_only", "all"]).default("read_only"),
+              "`read_only`: a person approves calls of tools that are not annotated as reading only, as if `approvals.ask` named them; `all`: as with any other engine",
+              {},
+            ),
+          })),
+          "what programs may do with `engine: wasm`",
+          {},
+        ),
+        allow_weaker_isolation: setting(trueOrFalse().default(false), "allows a `runtime` other than runsc"),
+      })),
+    ),
+  host: () =>
+    setting(
+      section(
+        () => ({
+          off: setting(z.literal(true).optional(), "the same as `host: off`"),
+          idle_seconds: setting(
+            wholeNumber(1, 86_400).default(600),
+            "the background host ends after this time without a command",
+            {},
+          ),
+        }),
+        {
+          schema: { enum: ["off", false] },
+          expand: (value) => (isOff(value) ? { off: true } : undefined),
+          error: "must be off, or a mapping with idle_seconds",
+        },
+      ),
+      "the background host; with `off`, every command runs alone",
       {
-        schema: { const: "strict" },
-        expand: (value) => (value === "strict" ? { strict: true } : undefined),
-        error: "must be strict, or a mapping of keys to values",
+        heading:
+          "A process in the background keeps things ready for later commands, and ends when none came for so long. `host: off`: there is none.",
       },
     ),
-    "the audit log; `strict` is short for `strict: true`",
-    {
-      heading:
-        "Every call and run has a line in .ptc/audit.jsonl. `strict`: a call that may change something is sent only after its line is on the disk.",
-    },
-  ),
-  archive: headed(
-    "Every run is kept, so that it can be looked at and replayed.",
-    section({
-      path: setting(
-        text(4_096).default(".ptc/archive.db"),
-        "the file that keeps runs, from the folder of ptc.yaml",
-        {},
+  search: () => Search,
+  extract: () => Extract,
+  pii: () =>
+    headed(
+      "Kinds of personal data that ptc masks in what leaves a run: email, phone, card, iban, national_id, ip. Off by default.",
+      // `pii: [email, phone]` is short for `pii: { redact: [email, phone] }`.
+      section(
+        () => ({
+          redact: setting(
+            piiKinds(),
+            "kinds of personal data that ptc redacts in what leaves a run; `pii: [...]` is short for it",
+            { value: "[email, phone]" },
+          ),
+          countries: setting(
+            orEmpty(
+              list(
+                z
+                  .string({ error: "must be the code of a country; put it in quotes" })
+                  .refine((code) => countriesWith("phone").includes(code), {
+                    error: "must be the two capital letters of a country, such as DE or US (ISO 3166-1)",
+                  }),
+              ).max(32, { error: "must be at most 32 countries" }),
+            ),
+            "ISO 3166-1 codes of the countries whose phone numbers ptc recognises without a `+`, and whose national ids it looks for",
+            { value: "[DE, US]", comment: "whose phone numbers are written without a country's code" },
+          ),
+        }),
+        {
+          schema: { type: "array", items: { type: "string" } },
+          expand: (value) => (Array.isArray(value) ? { redact: value } : undefined),
+          error: "must be a list of kinds, or a mapping with redact and countries",
+        },
       ),
-      keep_days: setting(keptDays().default(30), "how long runs are kept", {}),
-    }),
-  ),
-  http: headed("How `ptc serve --http` is reached by many people, and who may use it (docs/team.md).", Http),
-  notify: headed(
-    "Who is told of questions that wait for an approval, where no client shows them (docs/notify.md).",
-    setting(Notify, undefined, {
-      value: `
+    ),
+  discovery: () =>
+    setting(
+      oneOf(["auto", "search", "direct"]).default("auto"),
+      "which tools `ptc serve` lists beside its own: `auto`, all where they cost less than 2 % of a context of 200,000 tokens and no call is decided by what its run has read; `direct`, all, and clients also get everything else that servers offer: [docs](clients.md#all-that-servers-offer); `search`, none",
+      {
+        heading: `The tools that a model has beside ptc's own: all if their definitions cost little (auto), all (direct), or none (search);
+and those that \`direct\` names in any case: a server, SERVER.TOOL, or a pattern such as mcp__github__get_*.`,
+      },
+    ),
+  direct: () =>
+    setting(
+      orEmpty(toolPatterns()),
+      "servers and tools that are always listed: a server's name, `<server>.<tool>`, or a pattern of `mcp__<server>__<tool>`",
+      {},
+    ),
+  learn: () =>
+    setting(
+      shorthand(
+        z.preprocess(
+          (value) => (value === "on" || value === null ? true : isOff(value) ? false : value),
+          z.boolean({ error: "must be on or off" }).default(true),
+        ),
+        { enum: ["on", "off"] },
+      ),
+      "whether ptc learns and uses types of results that tools do not declare: [learned types](learned-types.md)",
+      {
+        value: "on",
+        heading:
+          "ptc learns types of results that tools do not declare from archived results. `off`: it learns and uses none.",
+      },
+    ),
+  audit: () =>
+    setting(
+      section(
+        () => ({
+          strict: setting(
+            trueOrFalse().default(false),
+            "a call that may change something is sent only after its line is on the disk",
+            {},
+          ),
+          max_file_mb: setting(wholeNumber(1, 1_024).default(64), "ptc begins another file at this size"),
+          keep_days: setting(keptDays().default(365), "how long files are kept after their last line", {}),
+          ...auditAddresses(),
+        }),
+        {
+          schema: { const: "strict" },
+          expand: (value) => (value === "strict" ? { strict: true } : undefined),
+          error: "must be strict, or a mapping of keys to values",
+        },
+      ),
+      "the audit log; `strict` is short for `strict: true`",
+      {
+        heading:
+          "Every call and run has a line in .ptc/audit.jsonl. `strict`: a call that may change something is sent only after its line is on the disk.",
+      },
+    ),
+  archive: () =>
+    headed(
+      "Every run is kept, so that it can be looked at and replayed.",
+      section(() => ({
+        path: setting(
+          text(4_096).default(".ptc/archive.db"),
+          "the file that keeps runs, from the folder of ptc.yaml",
+          {},
+        ),
+        keep_days: setting(keptDays().default(30), "how long runs are kept", {}),
+      })),
+    ),
+  http: () =>
+    headed("How `ptc serve --http` is reached by many people, and who may use it (docs/team.md).", Http),
+  notify: () =>
+    headed(
+      "Who is told of questions that wait for an approval, where no client shows them (docs/notify.md).",
+      setting(Notify, undefined, {
+        value: `
   slack: { url: "\${SLACK_WEBHOOK_URL}" }
   after_seconds: 10`,
-    }),
-  ),
-  storage: headed(
-    "Where everything is kept that outlives a run, so that several ptc share it (docs/storage.md). Without it, in files of this machine.",
-    section({
-      url: setting(
-        expanded(secret(secretValue(text(8_192)).optional())),
-        "a PostgreSQL that keeps runs, the audit log, approvals, logins and learned types instead of files, as `postgres://USER:PASSWORD@HOST/DATABASE`; a value as for `servers[].env`",
-        { value: `"postgres://ptc:\${PTC_DATABASE_PASSWORD}@db.internal/ptc"` },
-      ),
-      encryption_key: setting(
-        expanded(
-          secret(
-            shorthand(
-              z.preprocess(
-                (value) =>
-                  value === undefined || value === null || Array.isArray(value)
-                    ? (value ?? undefined)
-                    : [value],
-                list(secretValue(text(1_024)), "must be a key, or a list of keys")
-                  .min(1, { error: "must have at least one key" })
-                  .max(16, { error: "must be at most 16 keys" })
-                  .optional(),
+      }),
+    ),
+  storage: () =>
+    headed(
+      "Where everything is kept that outlives a run, so that several ptc share it (docs/storage.md). Without it, in files of this machine.",
+      section(() => ({
+        url: setting(
+          expanded(secret(secretValue(text(8_192)).optional())),
+          "a PostgreSQL that keeps runs, the audit log, approvals, logins and learned types instead of files, as `postgres://USER:PASSWORD@HOST/DATABASE`; a value as for `servers[].env`",
+          { value: `"postgres://ptc:\${PTC_DATABASE_PASSWORD}@db.internal/ptc"` },
+        ),
+        encryption_key: setting(
+          expanded(
+            secret(
+              shorthand(
+                z.preprocess(
+                  (value) =>
+                    value === undefined || value === null || Array.isArray(value)
+                      ? (value ?? undefined)
+                      : [value],
+                  list(secretValue(text(1_024)), "must be a key, or a list of keys")
+                    .min(1, { error: "must have at least one key" })
+                    .max(16, { error: "must be at most 16 keys" })
+                    .optional(),
+                ),
+                { type: ["string", "object"] },
               ),
-              { type: ["string", "object"] },
             ),
           ),
+          "the key that encrypts logins and suspended runs there: 32 bytes in base64, as `openssl rand -base64 32` prints them; of a list the first encrypts, and all decrypt; values as for `servers[].env`",
+          { value: `"\${PTC_ENCRYPTION_KEY}"` },
         ),
-        "the key that encrypts logins and suspended runs there: 32 bytes in base64, as `openssl rand -base64 32` prints them; of a list the first encrypts, and all decrypt; values as for `servers[].env`",
-        { value: `"\${PTC_ENCRYPTION_KEY}"` },
-      ),
-    }),
-  ),
-});
+      })),
+    ),
+};
+type Section = keyof typeof SECTIONS;
+type Sections = { [K in Section]: ReturnType<(typeof SECTIONS)[K]> };
+
+const made: Partial<Sections> = {};
+
+/** The schema of a key of the file, which is made when it is first asked for. */
+export function sectionOf<K extends Section>(key: K): Sections[K] {
+  const schema = made[key] ?? (SECTIONS[key]() as Sections[K]);
+  made[key] = schema;
+  return schema;
+}
+
+export function isSection(key: string): key is Section {
+  return Object.hasOwn(SECTIONS, key);
+}
+
+const sectionsOf = (keys: readonly Section[]) =>
+  Object.fromEntries(keys.map((key) => [key, sectionOf(key)])) as Sections;
+
+/** The whole file. */
+export const Settings = section(() => sectionsOf(Object.keys(SECTIONS) as Section[]));
 export type Settings = z.infer<typeof Settings>;
+
+/** What a file without any key says. The build writes it here. */
+declare const SETTINGS_OF_NO_FILE: Settings | undefined;
+
+/** Checks a file. It makes the schemas of the keys that the file has. */
+export function parseSettings(file: unknown): z.ZodSafeParseResult<Settings> {
+  // A file is parsed once. Compiling code for that, as zod does by default, takes longer than parsing.
+  const how = { jitless: true };
+  const others = typeof SETTINGS_OF_NO_FILE === "undefined" ? undefined : SETTINGS_OF_NO_FILE;
+  const keys = isObject(file) ? Object.keys(file) : undefined;
+  if (others === undefined || keys === undefined || !keys.every(isSection))
+    return Settings.safeParse(file, how);
+  const parsed = mapping(() => sectionsOf(keys)).safeParse(file, how);
+  return parsed.success ? { success: true, data: { ...others, ...parsed.data } } : parsed;
+}
 
 /** The keys that are allowed at a path of the file, for suggestions. Empty if any key is allowed. */
 export function knownKeys(path: readonly PropertyKey[]): string[] {

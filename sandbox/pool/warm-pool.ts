@@ -12,6 +12,8 @@ const MAX_STARTS = 2;
 /** How often to check whether fewer sandboxes are needed. */
 const DRAIN_EVERY_MS = 10_000;
 const MAX_IDLE_MS = 30 * 60_000;
+/** People who work with a model pause for less between programs. */
+const REST_AFTER_MS = 3 * 60_000;
 const RETRY_PAUSES = { firstMs: 500, longestMs: 30_000 };
 /** A sandbox that ends after waiting this long does not count as a failed start. */
 const STEADY_MS = 10_000;
@@ -22,6 +24,8 @@ export interface WarmPoolOptions {
   maxStarts?: number | undefined;
   /** A sandbox that has waited this long is replaced; thirty minutes by default. */
   maxIdleMs?: number;
+  /** When no program has come for this long, the waiting sandboxes end; three minutes by default. */
+  restAfterMs?: number | undefined;
 }
 
 interface Entry {
@@ -43,7 +47,8 @@ interface Applicant {
 
 /**
  * Keeps sandboxes of one kind started, connected and ready, so that programs need not wait. Each sandbox serves one program. Their
- * number follows the demand (pool-policy.ts). Nothing is started before `warm`, `warmOne` or `acquire` is called. If the pool is
+ * number follows the demand (pool-policy.ts). When no program has come for a while, the pool rests: none waits, and the next program
+ * has one started on demand, with which the pool fills again. Nothing is started before `warm`, `warmOne` or `acquire` is called. If the pool is
  * empty, `acquire` starts a sandbox in addition to those that refill the pool, and gets whichever is ready first.
  */
 export class WarmPool implements SandboxSource {
@@ -51,6 +56,7 @@ export class WarmPool implements SandboxSource {
   #bounds: PoolBounds;
   readonly #maxStarts: number;
   readonly #maxIdleMs: number;
+  readonly #restAfterMs: number;
   readonly #image: CurrentImage;
   readonly #pause = new RetryPause(RETRY_PAUSES, () => this.#fill());
   /** Oldest first. */
@@ -63,7 +69,10 @@ export class WarmPool implements SandboxSource {
   readonly #plan = new RefillPlan();
   #refilling: NodeJS.Timeout | undefined;
   #draining: NodeJS.Timeout | undefined;
+  #resting: NodeJS.Timeout | undefined;
   #isWarmed = false;
+  /** Whether none should wait, because no program has come for a while. */
+  #isResting = false;
   /** The number of sandboxes started for programs that are about to ask. */
   #expected = 0;
 
@@ -72,6 +81,7 @@ export class WarmPool implements SandboxSource {
     this.#bounds = options.bounds;
     this.#maxStarts = options.maxStarts ?? MAX_STARTS;
     this.#maxIdleMs = options.maxIdleMs ?? MAX_IDLE_MS;
+    this.#restAfterMs = options.restAfterMs ?? REST_AFTER_MS;
     this.#image = new CurrentImage(() => starter.findImage());
   }
 
@@ -87,6 +97,9 @@ export class WarmPool implements SandboxSource {
   /** Begins to fill the pool. Starts that fail in the background are repeated after growing pauses and not reported. */
   warm(): void {
     this.#isWarmed = true;
+    this.#isResting = false;
+    clearTimeout(this.#resting);
+    this.#resting = setTimeout(() => this.#rest(), this.#restAfterMs).unref();
     this.#fill();
   }
 
@@ -154,6 +167,7 @@ export class WarmPool implements SandboxSource {
     this.#closing.abort();
     clearTimeout(this.#refilling);
     clearTimeout(this.#draining);
+    clearTimeout(this.#resting);
     this.#pause.stop();
     const closed = new SandboxError("cancelled", "ptc is ending");
     for (const applicant of this.#applicants.splice(0)) applicant.reject(closed);
@@ -196,7 +210,7 @@ export class WarmPool implements SandboxSource {
   }
 
   get #target(): number {
-    return Math.max(this.#expected, this.#plan.target(this.#bounds));
+    return Math.max(this.#expected, this.#isResting ? 0 : this.#plan.target(this.#bounds));
   }
 
   #fill(): void {
@@ -294,6 +308,12 @@ export class WarmPool implements SandboxSource {
     this.#entries.push(entry);
     void waiting.lost.then(() => this.#lose(entry));
     // An aged sandbox is removed only after its replacement is ready.
+    this.#drain();
+  }
+
+  /** Ends what waits, until the next program comes. What is being started ends as soon as it is ready. */
+  #rest(): void {
+    this.#isResting = true;
     this.#drain();
   }
 

@@ -30,6 +30,8 @@ import { type CgroupHierarchy, findCgroups, SandboxGroup } from "./cgroups.ts";
 import { ociConfiguration, type RootFileSystem } from "./oci-configuration.ts";
 import { NO_LIMITS, RUNSC_ADVICE } from "./runsc-advice.ts";
 import {
+  expectedPlatform,
+  findPlatform,
   findRunsc,
   isRoot,
   machineIdentity,
@@ -87,6 +89,8 @@ export class RunscEngine implements SandboxEngine {
   readonly #making = new Set<string>();
   #lastMade: Promise<void> = Promise.resolve();
   readonly #machine = machineIdentity();
+  /** The platform of each runsc that was asked. */
+  readonly #platforms = new Map<string, Promise<string>>();
 
   constructor({ folder, runners, allowsWeakerIsolation = false, runsc, folders }: RunscEngineOptions) {
     const usual = runscFolders();
@@ -111,7 +115,7 @@ export class RunscEngine implements SandboxEngine {
       identity: createHash("sha256")
         .update(JSON.stringify([runsc.identity, version, this.#machine]))
         .digest("hex"),
-      profile: profileDigest(this.#runners),
+      profile: profileDigest(this.#runners, await this.#platformOf(runsc)),
       endpoint: "without an engine",
       processors: availableParallelism(),
       runtimes: new Map([
@@ -217,22 +221,33 @@ export class RunscEngine implements SandboxEngine {
     const weak = this.#whyNoLimits();
     if (weak !== undefined && !this.#allowsWeaker)
       throw new SandboxError("start_failed", `a sandbox ${weak}`);
-    const flags = runscFlags("");
     const profile =
       server === undefined
         ? sandboxProfile(this.#runners[runner], limits, "direct")
         : serverProfile(limits, "direct", server);
-    const key = snapshotKey([
-      SNAPSHOT_FORMAT,
-      image,
-      root,
-      profile,
-      flags,
-      runsc.identity,
-      this.#machine,
-      process.getuid?.(),
-    ]);
-    return { runsc, root, profile, key, owner, runner };
+    const keyWith = (platform: string) =>
+      snapshotKey([
+        SNAPSHOT_FORMAT,
+        image,
+        root,
+        profile,
+        runscFlags("", platform),
+        runsc.identity,
+        this.#machine,
+        process.getuid?.(),
+      ]);
+    // A snapshot was made with its platform, so that runsc need not be asked.
+    const expected = expectedPlatform();
+    const isKnown = server === undefined && this.#snapshots.look(keyWith(expected)) !== undefined;
+    const platform = isKnown ? expected : await this.#platformOf(runsc);
+    return { runsc, platform, root, profile, key: keyWith(platform), owner, runner };
+  }
+
+  #platformOf(runsc: Runsc): Promise<string> {
+    const key = `${expectedPlatform()} ${runsc.identity}`;
+    const found = this.#platforms.get(key) ?? findPlatform(runsc);
+    this.#platforms.set(key, found);
+    return found;
   }
 
   #boot(parts: SandboxParts, output: SandboxOutput): RunscSandbox {
@@ -268,7 +283,7 @@ export class RunscEngine implements SandboxEngine {
 
   /** Creates the folder and group of a sandbox and starts it. @throws SandboxError `start_failed`, after removing everything. */
   #launch(
-    { runsc, root, profile, owner }: SandboxParts,
+    { runsc, platform, root, profile, owner }: SandboxParts,
     output: SandboxOutput,
     command: string[],
   ): RunscSandbox {
@@ -278,7 +293,7 @@ export class RunscEngine implements SandboxEngine {
       mkdirSync(join(folder, "root"));
       const configuration = ociConfiguration(profile, root, join(folder, "root"));
       writeFileSync(join(folder, "config.json"), JSON.stringify(configuration));
-      const args = [...runscFlags(folder), ...command, `--bundle=${folder}`, id];
+      const args = [...runscFlags(folder, platform), ...command, `--bundle=${folder}`, id];
       return new RunscSandbox(place, runscCommand(runsc, args), output);
     } catch (cause) {
       void place.group?.remove();
@@ -329,7 +344,7 @@ export class RunscEngine implements SandboxEngine {
           await ready;
           const { folder, id } = this.#placeOf(sandbox);
           const args = [
-            ...runscFlags(folder),
+            ...runscFlags(folder, parts.platform),
             "checkpoint",
             "--compression=none",
             `--image-path=${snapshot}`,
@@ -409,7 +424,7 @@ export class RunscEngine implements SandboxEngine {
       };
       writeFileSync(join(folder, "config.json"), JSON.stringify(configuration));
       const [program = "", ...args] = runscCommand(runsc, [
-        ...runscFlags(folder),
+        ...runscFlags(folder, await this.#platformOf(runsc)),
         "run",
         `--bundle=${folder}`,
         id,
@@ -460,6 +475,7 @@ const NOBODY_READS: SandboxOutput = { onStdout() {}, onStderr() {} };
 /** What sandboxes of one kind have in common, and their owner. */
 interface SandboxParts {
   runsc: Runsc;
+  platform: string;
   root: RootFileSystem;
   profile: ReturnType<typeof sandboxProfile>;
   /** The key of their snapshot. */
@@ -536,12 +552,12 @@ function hellos(channel: Duplex, count: number): Promise<void> {
 }
 
 /** A digest of how sandboxes are isolated, without image and limits. */
-function profileDigest(runners: RunnerStarts): string {
+function profileDigest(runners: RunnerStarts, platform: string): string {
   const limits = { memoryMb: 512, cpus: 1, pids: 256 };
   const configurations = Object.values(runners).map((start) =>
     ociConfiguration(sandboxProfile(start, limits, "direct"), { kind: "erofs", path: "" }, ""),
   );
   return createHash("sha256")
-    .update(JSON.stringify([configurations, runscFlags("")]))
+    .update(JSON.stringify([configurations, runscFlags("", platform)]))
     .digest("hex");
 }

@@ -1,10 +1,11 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { parse as parseYaml } from "yaml";
 import { describeOffServers, offServers } from "../../configuration/configured-servers.ts";
 import { defaultParallelPrograms, thisMachine } from "../../configuration/parse.ts";
 import { buildAuthorizer } from "../../configuration/policy/configured-policy.ts";
+import { Settings } from "../../configuration/settings/settings.ts";
 import type { RunContext } from "../../protocol/run-context.ts";
 import { defaultCeiling } from "../../sandbox/pool/pool-policy.ts";
 import { Redactor } from "../../secrets/redaction.ts";
@@ -36,6 +37,29 @@ describe.each(Object.entries(READINGS))("%s", (_, claims) => {
       });
       expect(Object.fromEntries(found), text).toEqual(wanted(want));
     }
+  });
+});
+
+describe("what the build has written of a file without keys", () => {
+  afterEach(() => {
+    Reflect.deleteProperty(globalThis, "SETTINGS_OF_NO_FILE");
+  });
+
+  it("is what such a file says, and changes nothing of what others say", () => {
+    const texts = ["", ...Object.values(READINGS).flatMap((claims) => Object.values(claims).flat())].map(
+      (row) => (typeof row === "string" ? ([row, {}] as const) : ([row[0], row[2] ?? {}] as const)),
+    );
+    const before = texts.map(([text, environment]) => parse(text, environment));
+    Object.assign(globalThis, { SETTINGS_OF_NO_FILE: JSON.parse(JSON.stringify(Settings.parse({}))) });
+    for (const [index, [text, environment]] of texts.entries())
+      expect(parse(text, environment), text).toEqual(before[index]);
+  });
+
+  it("leaves what is said of a wrong key as it was", () => {
+    const wrong = ["executions: {}", "execution: { timeout: 3 }", "servers: {}"];
+    const before = wrong.map((text) => problemIn(text));
+    Object.assign(globalThis, { SETTINGS_OF_NO_FILE: JSON.parse(JSON.stringify(Settings.parse({}))) });
+    expect(wrong.map((text) => problemIn(text))).toEqual(before);
   });
 });
 

@@ -63,7 +63,7 @@ test("containers that keep dying as they wait are not started over and over", as
 });
 
 test("a container that dies after a long good wait is replaced soon, every time", async () => {
-  const { engine, pool } = usePool({ size: 1 });
+  const { engine, pool } = usePool({ size: 1, restAfterMs: 3_600_000 });
   pool.warm();
   for (let round = 1; round <= 8; round++) {
     await settled(engine, 1);
@@ -209,8 +209,54 @@ test("what callers wait for counts as a refill: no more is started than the pool
   await settled(engine, 3 + 2);
 });
 
-test("a pool that is full, and has no more than it keeps at rest, waits for nothing but the age of what waits", async () => {
+test("a pool that is full, and has no more than it keeps, waits for nothing but the age of what waits and its own rest", async () => {
   await useWarmPool({ size: 2, maxSize: 5 });
   await pass(120_000, 1_000);
-  expect(vi.getTimerCount()).toBe(2);
+  expect(vi.getTimerCount()).toBe(2 + 1);
+});
+
+test("when no program has come for a while none waits; the next one has its own started, and then as many wait as before", async () => {
+  const { engine, pool } = await useWarmPool({ size: 2, restAfterMs: 60_000 });
+  await pass(59_000, 1_000);
+  expect(engine.live.size).toBe(2);
+  await pass(1_000);
+  await settled(engine, 0);
+  await pass(600_000, 10_000);
+  expect([engine.started, vi.getTimerCount()]).toEqual([2, 0]);
+
+  const sandbox = await pool.acquire(NO_OUTPUT);
+  await settled(engine, 1 + 2);
+  await sandbox.dispose();
+  await pass(59_000, 1_000);
+  expect(pool.state).toEqual({ ready: 2, starting: 0 });
+  await pass(2_000);
+  await settled(engine, 0);
+});
+
+test("each program puts the rest off, and one that runs for long does not", async () => {
+  const { engine, pool } = await useWarmPool({ size: 2, restAfterMs: 60_000 });
+  for (let arrival = 0; arrival < 3; arrival++) {
+    await pass(50_000, 1_000);
+    await (await pool.acquire(NO_OUTPUT)).dispose();
+  }
+  await pool.acquire(NO_OUTPUT);
+  await pass(59_000, 1_000);
+  await settled(engine, 1 + 2);
+  await pass(2_000);
+  await settled(engine, 1);
+});
+
+test("what is still being started when the pool rests ends once it is ready, and one for a program that is about to ask stays", async () => {
+  const { engine, pool } = usePool({ size: 2, restAfterMs: 60_000 });
+  engine.hold();
+  pool.warm();
+  await until(() => expect(engine.starting).toBe(2));
+  await pass(10_000);
+  await pass(50_000);
+  engine.release("all");
+  await until(() => expect(engine.started).toBe(2));
+  await settled(engine, 0);
+  await pool.warmOne();
+  await settled(engine, 1);
+  await pool.acquire(NO_OUTPUT);
 });

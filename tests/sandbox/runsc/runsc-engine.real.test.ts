@@ -124,6 +124,26 @@ describeSandboxed("sandboxes without an engine", () => {
     expect(readdirSync(join(base, "snapshots"))).toEqual([]);
   });
 
+  test("run with a runsc that has no ptrace any more, booted and restored", async () => {
+    const bin = join(base, "bin");
+    mkdirSync(bin);
+    const found = (process.env.PATH ?? "").split(delimiter).map((folder) => join(folder, "runsc"));
+    const runsc = found.find((path) => existsSync(path)) ?? "";
+    const refuses = `case "$*" in *--platform=ptrace*) echo "unknown platform: ptrace" >&2; exit 128;; esac`;
+    writeFileSync(join(bin, "runsc"), `#!/bin/sh\n${refuses}\nexec ${runsc} "$@"\n`, { mode: 0o755 });
+    vi.stubEnv("PATH", `${bin}${delimiter}${process.env.PATH}`);
+    vi.stubEnv("PTC_RUNSC_PLATFORM", "");
+    const engine = open();
+    expect((await run(engine, TWO)).out).toContain('"data":2');
+    await engine.snapshot(await requestFor(engine));
+    const next = open();
+    expect(await next.describeSnapshot(await requestFor(next))).toBe(RESTORED);
+    expect((await run(next, TWO)).out).toContain('"data":2');
+    const { profile } = await next.describe();
+    vi.stubEnv("PATH", (process.env.PATH ?? "").slice(bin.length + 1));
+    expect((await open().describe()).profile).not.toBe(profile);
+  });
+
   test("are started by the runsc that is there now, and restored from none that another one made", async () => {
     const bin = join(base, "bin");
     mkdirSync(bin);
