@@ -16,18 +16,22 @@ heading "Tests"
 npm test
 
 heading "Package"
-digest() { npm pack --dry-run --json --silent | node -p 'JSON.parse(require("fs").readFileSync(0, "utf8"))[0].integrity'; }
-first=$(digest)
-second=$(digest)
+# What is tested above is built from these sources, and so is what is packed.
+node scripts/build.ts
+packages=$(mktemp -d)
+trap 'rm -rf "$packages"' EXIT
+field() { node -p "JSON.parse(process.argv[1]).$1" "$2"; }
+first=$(node scripts/package.ts --out "$packages")
+second=$(node scripts/package.ts --out "$packages")
 if [ "$first" != "$second" ]; then
   echo "release: two packages of the same sources differ: $first, $second" >&2
   exit 1
 fi
-echo "$first"
+field integrity "$first"
 
 heading "Client for Python"
 sh scripts/python-client.sh
 
 [ "${1:-}" = "--publish" ] || exit 0
 heading "Publishing"
-npm publish --provenance --access public
+npm publish --provenance --access public "$(field file "$first")"

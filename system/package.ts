@@ -3,7 +3,9 @@ import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 
 interface Manifest {
+  name: string;
   version: string;
+  homepage: string;
   engines: { node: string };
   bin?: { ptc?: string };
 }
@@ -15,7 +17,8 @@ export const packageDirectory = found.directory;
 
 const { manifest } = found;
 
-export const { version } = manifest;
+/** The package's own name, which may have a scope: package.json is the one place that says it. */
+export const { name: packageName, version, homepage } = manifest;
 
 /** The versions of Node.js that ptc supports, as a range in npm's notation. */
 export const nodeRange = manifest.engines.node;

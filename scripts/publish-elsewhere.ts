@@ -1,0 +1,5 @@
+/** Refuses `npm publish` in this folder: its README and manifest are those of a checkout. */
+console.error(
+  "npm publish: publish the package that `npm run package` makes; `npm run release -- --publish` does",
+);
+process.exitCode = 1;
