@@ -1,8 +1,6 @@
 #!/bin/sh
-# Makes a release of the commit: checks that all files name the same version, runs all tests, and packs twice to make sure that
-# both packages are identical. With `--publish` (in CI, whose identity the registry trusts) it publishes with provenance.
-#
-#   sh scripts/release.sh [--publish]
+# Tries a release of the commit: checks that all files name the same version, runs all tests, and packs twice to make sure that
+# both packages are identical. It publishes nothing; .github/workflows/release.yml does, of a tag.
 . "$(dirname -- "$0")/dependencies.sh"
 
 heading "Versions"
@@ -31,7 +29,3 @@ field integrity "$first"
 
 heading "Client for Python"
 sh scripts/python-client.sh
-
-[ "${1:-}" = "--publish" ] || exit 0
-heading "Publishing"
-npm publish --provenance --access public "$(field file "$first")"
