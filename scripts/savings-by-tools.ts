@@ -60,9 +60,14 @@ function upTo(tools: number): ServerTools[] {
 
 /** A list as the catalog has it. */
 function readServer(file: string): ServerTools {
-  const { server: name, tools } = JSON.parse(readFileSync(file, "utf8"));
+  const {
+    server: name,
+    serverInfo: implementation,
+    protocolVersion,
+    tools,
+  } = JSON.parse(readFileSync(file, "utf8"));
   const module = serverModule(name);
-  const { server } = buildServerModel({ name, tools }, module);
+  const { server } = buildServerModel({ name, implementation, protocolVersion, tools }, module);
   return {
     ...{ name, module, description: undefined, implementation: { name, version: "1" } },
     tools: server.tools.map(

@@ -26,6 +26,13 @@ export const nodeRange = manifest.engines.node;
 /** A script that installs Docker and gVisor as root on Debian and Ubuntu. */
 export const engineSetupScript = join(packageDirectory, "scripts", "setup-engine.sh");
 
+/** What `ptc setup` runs, or hands to others. */
+export const setupFiles = {
+  engine: engineSetupScript,
+  gvisor: join(packageDirectory, "scripts", "setup-gvisor.sh"),
+  lima: join(packageDirectory, "scripts", "lima.yaml"),
+};
+
 /** The URL of a module that is loaded by path, either in the sources or in the build. */
 export function moduleUrl(module: string): URL {
   const built = import.meta.url.endsWith(".js");

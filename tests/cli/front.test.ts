@@ -121,7 +121,7 @@ describe("what ptc does before it loads a command", () => {
   it("lists all commands in a folder that has a ptc.yaml", async () => {
     const folder = newFolder();
     writeFileSync(join(folder, "ptc.yaml"), "servers: []\n");
-    const [front, whole] = [0, 1].map(() => surroundingsIn(folder, ["node", "ptc"]));
+    const [front, whole] = [surroundingsIn(folder, ["node", "ptc"]), surroundingsIn(folder, ["node", "ptc"])];
     expect(await runAtFront(front, () => declared)).toBe(await main(whole));
     expect(front.stderr.text).toContain("Start here");
     expect(front.stderr.text).toBe(whole.stderr.text);

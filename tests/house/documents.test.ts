@@ -42,7 +42,10 @@ const DOCUMENTS = [
   ...PAGES,
 ];
 
-const wordsOf = (file: string) => read(file).split(/\s+/).filter((word) => word !== "").length;
+const wordsOf = (file: string) =>
+  read(file)
+    .split(/\s+/)
+    .filter((word) => word !== "").length;
 
 function links(file: string): string[] {
   return [...read(file).matchAll(/\]\(([^)#\s]+)\)/g)]

@@ -92,8 +92,10 @@ describe("the package, as it is published", () => {
       "plugin/hooks/hooks.json",
       "plugin/hooks/said.sh",
       "plugin/skills/programs/SKILL.md",
+      "scripts/lima.yaml",
       "scripts/merge-daemon-config.mjs",
       "scripts/setup-engine.sh",
+      "scripts/setup-gvisor.sh",
     ]);
     expect(packed.unpackedSize).toBeLessThan(MAX_UNPACKED_BYTES);
     const licences = readFileSync(join(app, "node_modules/ptc/dist/THIRD_PARTY_LICENSES"), "utf8");
