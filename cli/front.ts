@@ -12,6 +12,7 @@ import { EXIT, type ExitCode, type Surroundings, UsageError, write } from "./com
 import { completionCommand } from "./commands/completion.ts";
 import { printCandidates } from "./complete-words.ts";
 import { type DeclaredCommand, declareCommands } from "./declared-commands.ts";
+import { introduction } from "./introduction.ts";
 
 export type Commander = Pick<typeof commander, "Command" | "CommanderError">;
 
@@ -38,6 +39,11 @@ export async function runAtFront(
   const [first = "", ...rest] = argv.slice(2);
   if (VERSION.includes(first) && rest.length === 0) {
     await write(stdout, `${version}\n`);
+    return EXIT.done;
+  }
+  const introduced = introduction(surroundings);
+  if (introduced !== undefined) {
+    await write(stdout, introduced);
     return EXIT.done;
   }
   const printed: Promise<void>[] = [];

@@ -57,6 +57,7 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, () => Promise<Defi
     said: async () => (await import("./commands/said.ts")).saidCommand,
   },
   "This machine": {
+    setup: async () => (await import("./commands/setup.ts")).setupCommand,
     storage: async () => (await import("./commands/storage.ts")).storageCommand,
     host: async () => (await import("./commands/host.ts")).hostCommand,
     completion: async () => (await import("./commands/completion.ts")).completionCommand,

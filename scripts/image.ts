@@ -3,6 +3,7 @@
  * of all that is in it (SPDX, `/opt/ptc/sbom.spdx.json`). Reaches no registry but for base images that this machine lacks.
  *
  *     node scripts/build.ts && node scripts/image.ts --tag registry.example.com/ptc:1
+ *     node scripts/image.ts --context FOLDER           # only what a builder needs, which takes deploy/image/Dockerfile itself
  *     node scripts/image.ts --tag ptc --local          # on the base of the runner image, where no registry can be reached
  */
 import { execFileSync } from "node:child_process";
@@ -17,16 +18,24 @@ const root = join(import.meta.dirname, "..");
 const FILES = ["dist", "package.json", "LICENSE", "Dockerfile.runner"];
 
 const { values } = parseArgs({
-  options: { tag: { type: "string" }, base: { type: "string" }, local: { type: "boolean", default: false } },
+  options: {
+    tag: { type: "string" },
+    base: { type: "string" },
+    context: { type: "string" },
+    local: { type: "boolean", default: false },
+  },
 });
+if (values.context !== undefined) {
+  makeContext(values.context);
+  process.exit(0);
+}
 if (values.tag === undefined) {
   console.error("--tag: name the image, such as registry.example.com/ptc:1");
   process.exit(2);
 }
 const context = mkdtempSync(join(tmpdir(), "ptc-image-"));
 try {
-  const installed = fillContext(join(context, "ptc"));
-  writeFileSync(join(context, "ptc/sbom.spdx.json"), `${JSON.stringify(listPackages(installed))}\n`);
+  makeContext(context);
   const local = values.local ? await describeDebianBase() : undefined;
   const bases = { NODE: local, BASE: values.base ?? local };
   const given = Object.entries(bases).flatMap(([name, base]) =>
@@ -39,6 +48,12 @@ try {
   });
 } finally {
   rmSync(context, { recursive: true, force: true });
+}
+
+/** Puts everything that the image has of ptc, and a list of it, into a folder. */
+function makeContext(folder: string): void {
+  const installed = fillContext(join(folder, "ptc"));
+  writeFileSync(join(folder, "ptc/sbom.spdx.json"), `${JSON.stringify(listPackages(installed))}\n`);
 }
 
 /** Copies what the image has of ptc, and the packages of its own that are not bundled. Returns their folders. */

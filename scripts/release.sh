@@ -1,8 +1,6 @@
 #!/bin/sh
-# Makes a release of the commit: checks that all files name the same version, runs all tests, and packs twice to make sure that
-# both packages are identical. With `--publish` (in CI, whose identity the registry trusts) it publishes with provenance.
-#
-#   sh scripts/release.sh [--publish]
+# Tries a release of the commit: checks that all files name the same version, runs all tests, and packs twice to make sure that
+# both packages are identical. It publishes nothing; .github/workflows/release.yml does, of a tag.
 . "$(dirname -- "$0")/dependencies.sh"
 
 heading "Versions"
@@ -16,18 +14,18 @@ heading "Tests"
 npm test
 
 heading "Package"
-digest() { npm pack --dry-run --json --silent | node -p 'JSON.parse(require("fs").readFileSync(0, "utf8"))[0].integrity'; }
-first=$(digest)
-second=$(digest)
+# What is tested above is built from these sources, and so is what is packed.
+node scripts/build.ts
+packages=$(mktemp -d)
+trap 'rm -rf "$packages"' EXIT
+field() { node -p "JSON.parse(process.argv[1]).$1" "$2"; }
+first=$(node scripts/package.ts --out "$packages")
+second=$(node scripts/package.ts --out "$packages")
 if [ "$first" != "$second" ]; then
   echo "release: two packages of the same sources differ: $first, $second" >&2
   exit 1
 fi
-echo "$first"
+field integrity "$first"
 
 heading "Client for Python"
 sh scripts/python-client.sh
-
-[ "${1:-}" = "--publish" ] || exit 0
-heading "Publishing"
-npm publish --provenance --access public

@@ -1,7 +1,11 @@
 #!/bin/sh
 # Makes sure that Docker and gVisor (runsc) are installed, running and known to each other.
-# A working engine is left alone. Installs the distribution's packages, as root on Debian or Ubuntu.
+# A working engine is left alone. Installs the distribution's packages, as root on Debian or Ubuntu. On other distributions it registers
+# a runsc that is there with a Docker that is there.
 # Exit 0: ready. Exit 3: it cannot be set up here; the last lines say what to do.
+#
+#   sudo sh setup-engine.sh            sets it up, and notes in /var/lib/ptc/setup what it has changed
+#   sudo sh setup-engine.sh --undo     takes back what is noted there
 #
 # PTC_ENGINE=runsc    sets up gVisor alone, without Docker.
 # PTC_RUNSC_PLATFORM  gVisor's platform: ptrace (default), systrap or kvm.
@@ -12,6 +16,8 @@ daemon_json=/etc/docker/daemon.json
 daemon_log=/var/log/dockerd.log
 daemon_pid=/var/run/docker.pid
 policy=/usr/sbin/policy-rc.d
+record=/var/lib/ptc/setup
+backports_list=/etc/apt/sources.list.d/bookworm-backports.list
 platform=${PTC_RUNSC_PLATFORM:-ptrace}
 wrote_policy=no
 needs_docker=yes
@@ -80,10 +86,12 @@ require_a_machine_it_knows() {
   distribution=$(. /etc/os-release 2>/dev/null && printf '%s %s' "${ID:-}" "${ID_LIKE:-}") || distribution=
   case " $distribution " in
     *' debian '* | *' ubuntu '*) ;;
-    *) give_up "Docker with gVisor is missing, and only Debian and Ubuntu are set up automatically." \
+    *) if ! command -v dockerd >/dev/null 2>&1 || ! command -v runsc >/dev/null 2>&1; then
+      give_up "Docker with gVisor is missing, and only Debian and Ubuntu are set up automatically." \
       "Install Docker: https://docs.docker.com/engine/install/" \
       "Install gVisor: https://gvisor.dev/docs/user_guide/install/" \
-      "Register runsc in $daemon_json with the flag --host-uds=open, then run this again." ;;
+      "Then run this again, which makes Docker and gVisor known to each other."
+    fi ;;
   esac
   [ "$(id -u)" = 0 ] || give_up "$(what_is_missing), and only root can change that." \
     "Run once: sudo sh $here/${0##*/}" \
@@ -129,13 +137,15 @@ add_backports() {
     keyring=/usr/share/keyrings/debian-archive-keyring.gpg
     option=
     [ ! -f $keyring ] || option="[signed-by=$keyring] "
-    list=/etc/apt/sources.list.d/bookworm-backports.list
+    list=$backports_list
     printf 'deb %s%s bookworm-backports main\n' "$option" "$mirror" >$list
     if ! quiet_apt update 2>/dev/null || ! in_backports; then
       rm -f $list
       quiet_apt update
       return 0
     fi
+    mkdir -p $record
+    cp $list $record/backports.list
     say "Added the suite bookworm-backports for a newer gVisor."
   fi
   runsc_package=runsc/bookworm-backports
@@ -154,6 +164,14 @@ hold_services() {
 release_services() {
   clean_up
   wrote_policy=no
+}
+
+installed_packages() { dpkg-query -W -f '${db:Status-Status} ${Package}\n' | sed -n 's/^installed //p' | sort; }
+
+# Notes what was installed since the list before.
+note_packages() {
+  installed_packages | comm -13 $record/before - >>$record/packages
+  rm -f $record/before
 }
 
 install_packages() {
@@ -175,10 +193,13 @@ install_packages() {
   fi
   say "Installing$(printf ' %s' $packages) ..."
   hold_services
+  mkdir -p $record
+  installed_packages >$record/before
   # shellcheck disable=SC2086 # a list of words
   quiet_apt install -y --no-install-recommends $packages || give_up "the packages could not be installed." \
     "Try by hand: apt-get install$(printf ' %s' $packages)"
   release_services
+  note_packages
   runsc=$(command -v runsc) || give_up "the package for gVisor brought no runsc."
 }
 
@@ -197,7 +218,8 @@ flags_for_a_new_runtime() {
 write_daemon_json() {
   knows_flag --host-uds=open || give_up "$runsc is too old ($("$runsc" --version | head -n 1))." \
     "Install a runsc of 2023 or newer: https://gvisor.dev/docs/user_guide/install/"
-  mkdir -p "$(dirname $daemon_json)"
+  mkdir -p "$(dirname $daemon_json)" $record
+  if [ ! -e $record/daemon.json.written ] && [ -e $daemon_json ]; then cp $daemon_json $record/daemon.json.before; fi
   [ -e $daemon_json ] || : >$daemon_json
   # shellcheck disable=SC2046 # a list of words
   "$node" "$here/merge-daemon-config.mjs" --runsc "$runsc" --need=--host-uds=open "$@" -- \
@@ -207,6 +229,7 @@ write_daemon_json() {
   }
   chmod 644 $daemon_json.new
   mv $daemon_json.new $daemon_json
+  cp $daemon_json $record/daemon.json.written
 }
 
 # Without permission to write firewall rules, dockerd does not start unless it is told to leave them alone.
@@ -299,7 +322,11 @@ try_gvisor() {
 install_erofs() {
   ! PATH=$PATH:/usr/sbin:/sbin command -v mkfs.erofs >/dev/null 2>&1 || return 0
   [ "$(id -u)" = 0 ] && [ -n "$(candidate erofs-utils)" ] || return 0
-  quiet_apt install -y --no-install-recommends erofs-utils || say "erofs-utils could not be installed; images are folders."
+  mkdir -p $record
+  installed_packages >$record/before
+  if quiet_apt install -y --no-install-recommends erofs-utils; then note_packages; return 0; fi
+  rm -f $record/before
+  say "erofs-utils could not be installed; images are folders."
 }
 
 set_up_without_docker() {
@@ -315,7 +342,54 @@ set_up_without_docker() {
   say "gVisor (runsc $(runsc --version | sed -n 's/^runsc version //p')) is ready, without Docker."
 }
 
+# --- Undo ---
+
+# Takes back what this script has noted, and nothing else: a daemon.json that somebody has changed since stays.
+undo() {
+  if [ ! -d $record ]; then
+    say "Nothing is noted in $record: this script has changed nothing here."
+    return 0
+  fi
+  [ "$(id -u)" = 0 ] || give_up "only root can take it back." "Run: sudo sh $here/${0##*/} --undo"
+  packages=
+  [ ! -e $record/packages ] || packages=$(tr '\n' ' ' <$record/packages)
+  if [ -e $record/daemon.json.written ]; then
+    if ! cmp -s $daemon_json $record/daemon.json.written; then
+      say "$daemon_json was changed since, so it stays; \"runsc\" is among its \"runtimes\"."
+    elif [ -e $record/daemon.json.before ]; then
+      mv $record/daemon.json.before $daemon_json
+    else
+      rm -f $daemon_json
+    fi
+  fi
+  case " $packages" in
+    *' docker.io '*)
+      say "Stopping Docker ..."
+      if has_systemd; then systemctl stop -q docker.socket docker 2>/dev/null || true
+      elif pid=$(cat $daemon_pid 2>/dev/null); then kill "$pid" && wait_for 30 daemon_is_gone "$pid" || true
+      fi ;;
+    *) if pid=$(cat $daemon_pid 2>/dev/null || pidof dockerd); then kill -HUP "$pid"; fi ;;
+  esac
+  if [ -n "$packages" ]; then
+    say "Removing$(printf ' %s' $packages) ..."
+    # shellcheck disable=SC2086 # a list of words
+    quiet_apt purge -y $packages || give_up "the packages could not be removed." \
+      "Try by hand: apt-get purge$(printf ' %s' $packages)"
+  fi
+  if [ -e $record/backports.list ] && cmp -s $backports_list $record/backports.list; then rm -f $backports_list; fi
+  rm -rf $record
+  rmdir /var/lib/ptc 2>/dev/null || true
+  say "What this script had changed is taken back. Images of Docker stay in /var/lib/docker."
+}
+
+daemon_is_gone() { ! kill -0 "$1" 2>/dev/null; }
+
 # --- Main ---
+
+if [ "${1:-}" = --undo ]; then
+  undo
+  exit 0
+fi
 
 if [ "${PTC_ENGINE:-}" = runsc ]; then
   set_up_without_docker

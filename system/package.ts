@@ -3,7 +3,9 @@ import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 
 interface Manifest {
+  name: string;
   version: string;
+  homepage: string;
   engines: { node: string };
   bin?: { ptc?: string };
 }
@@ -15,13 +17,21 @@ export const packageDirectory = found.directory;
 
 const { manifest } = found;
 
-export const { version } = manifest;
+/** The package's own name, which may have a scope: package.json is the one place that says it. */
+export const { name: packageName, version, homepage } = manifest;
 
 /** The versions of Node.js that ptc supports, as a range in npm's notation. */
 export const nodeRange = manifest.engines.node;
 
 /** A script that installs Docker and gVisor as root on Debian and Ubuntu. */
 export const engineSetupScript = join(packageDirectory, "scripts", "setup-engine.sh");
+
+/** What `ptc setup` runs, or hands to others. */
+export const setupFiles = {
+  engine: engineSetupScript,
+  gvisor: join(packageDirectory, "scripts", "setup-gvisor.sh"),
+  lima: join(packageDirectory, "scripts", "lima.yaml"),
+};
 
 /** The URL of a module that is loaded by path, either in the sources or in the build. */
 export function moduleUrl(module: string): URL {

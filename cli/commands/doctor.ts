@@ -32,7 +32,7 @@ const EXIT_CODES: Record<Finding["area"], ExitCode> = {
 
 /** Parts that the set-up script installs. */
 const ENGINE: ReadonlySet<string> = new Set(["docker", "runsc", "gvisor"]);
-const SETUP = `\nOn Debian and Ubuntu this installs Docker and gVisor, and leaves a working engine alone:\n  sudo sh ${engineSetupScript}\n`;
+const SETUP = `\n\`ptc setup\` installs Docker and gVisor, or says what to do. On Debian and Ubuntu it is this, which leaves a working engine alone:\n  sudo sh ${engineSetupScript}\n`;
 
 /** `ptc doctor` */
 export const doctorCommand = defineCommand("doctor", chooseExamination, (command) =>

@@ -18,7 +18,6 @@ import { LOCAL_USER } from "../../project/local-user.ts";
 import type { Project } from "../../project/open-project.ts";
 import { Refusal } from "../../project/refusal.ts";
 import { warmSandbox } from "../../project/sandboxes/sandboxes.ts";
-import { engineSetupScript } from "../../system/package.ts";
 import {
   CONFIG,
   type CommonFlags,
@@ -282,10 +281,7 @@ const WEAKER_WALL = "programs run in interpreters in WebAssembly, a weaker wall 
 
 /** @param isOpen whether nobody has chosen an engine. */
 function withoutSandbox(why: string, isOpen: boolean): string {
-  const setup =
-    process.platform === "linux"
-      ? `; on Debian and Ubuntu \`sudo sh ${engineSetupScript}\` installs Docker and gVisor`
-      : "";
+  const setup = "; `ptc setup` installs Docker and gVisor, or says what to do";
   const wasm = isOpen
     ? "; `PTC_ENGINE=wasm ptc up` needs neither, and has a weaker wall"
     : "; `sandbox: { engine: wasm }` in ptc.yaml needs neither, and has a weaker wall";

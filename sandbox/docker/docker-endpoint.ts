@@ -57,6 +57,8 @@ function otherSockets({ XDG_RUNTIME_DIR }: Environment, home: string): { of: str
     { of: "Colima", path: join(home, ".config/colima/default/docker.sock") },
     { of: "OrbStack", path: join(home, ".orbstack/run/docker.sock") },
     { of: "Rancher Desktop", path: join(home, ".rd/docker.sock") },
+    // The machine that `ptc setup` makes.
+    { of: "Lima", path: join(home, ".lima/ptc/sock/docker.sock") },
     { of: "Lima", path: join(home, ".lima/docker/sock/docker.sock") },
   ];
 }

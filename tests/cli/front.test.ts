@@ -1,8 +1,11 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { Command } from "commander";
 import { beforeAll, describe, expect, it } from "vitest";
 import { type DeclaredCommand, describeCommands } from "../../cli/declared-commands.ts";
 import { runAtFront } from "../../cli/front.ts";
 import { defineCommands, main } from "../../cli/main.ts";
+import { newFolder } from "../temporary-folder.ts";
 import { surroundingsIn } from "./surroundings.ts";
 
 async function programIn(folder: string): Promise<Command> {
@@ -56,7 +59,6 @@ describe("what ptc does before it loads a command", () => {
     ["help"],
     ["help", "runs"],
     ["help", "nothing"],
-    [],
     ["bogus"],
     ["lst"],
     ["--bogus"],
@@ -97,5 +99,31 @@ describe("what ptc does before it loads a command", () => {
     ["serve", "--help"],
   ])("leaves `ptc %s %s %s %s` to the command", async (...words) => {
     expect(await both(words)).toMatchObject({ front: "passed" });
+  });
+
+  it("says in five lines what it is and what comes next, where nothing is set up", async () => {
+    const nothing = () => {
+      throw new Error("reads the commands");
+    };
+    const here = surroundingsIn(newFolder(), ["node", "ptc"]);
+    expect(await runAtFront(here, nothing)).toBe(0);
+    expect(here.stderr.text).toBe("");
+    expect(here.stdout.text.trimEnd().split("\n")).toHaveLength(5);
+    expect(here.stdout.text).toMatch(/^Next.*: {2}ptc up$/m);
+  });
+
+  it("names itself as it was started, by npx", async () => {
+    const here = surroundingsIn(newFolder(), ["node", "ptc"]);
+    await runAtFront({ ...here, env: { npm_command: "exec" } }, () => declared);
+    expect(here.stdout.text).toMatch(/^Next.*: {2}npx ptc up$/m);
+  });
+
+  it("lists all commands in a folder that has a ptc.yaml", async () => {
+    const folder = newFolder();
+    writeFileSync(join(folder, "ptc.yaml"), "servers: []\n");
+    const [front, whole] = [surroundingsIn(folder, ["node", "ptc"]), surroundingsIn(folder, ["node", "ptc"])];
+    expect(await runAtFront(front, () => declared)).toBe(await main(whole));
+    expect(front.stderr.text).toContain("Start here");
+    expect(front.stderr.text).toBe(whole.stderr.text);
   });
 });

@@ -16,6 +16,9 @@ const GENERATED = new Set(["dist/"]);
 const EXAMPLES = new Set(["index.ts", "program.ts", "report.ts", "runtime.d.ts", "globals.d.ts"]);
 
 const MAX_README_LINES = 150;
+const MAX_README_WORDS = 1_300;
+/** Of a page for one kind of reader. */
+const MAX_READER_WORDS = 600;
 
 /** Tests that run nowhere, whatever the machine has. */
 const NEVER_RUN = /\b(?:it|test|describe)(?:\.\w+)*\.(?:skip|todo|fails)\(/g;
@@ -38,6 +41,11 @@ const DOCUMENTS = [
   ...FOLDERS_OWN,
   ...PAGES,
 ];
+
+const wordsOf = (file: string) =>
+  read(file)
+    .split(/\s+/)
+    .filter((word) => word !== "").length;
 
 function links(file: string): string[] {
   return [...read(file).matchAll(/\]\(([^)#\s]+)\)/g)]
@@ -108,6 +116,18 @@ describe("the documents", () => {
     expect(PAGES.length).toBeGreaterThan(8);
     expect(links("README.md")).toEqual(expect.arrayContaining(PAGES));
     expect(read("README.md").split("\n").length).toBeLessThanOrEqual(MAX_README_LINES);
+    expect(wordsOf("README.md")).toBeLessThan(MAX_README_WORDS);
+  });
+
+  it("have a page for each kind of reader that is short, says what it was tried on, and is on README's first screen", () => {
+    const pages = PAGES.filter((page) => /^docs\/(?:start|for-.*)\.md$/.test(page));
+    expect(pages).toHaveLength(5);
+    const screen = read("README.md").split("\n## ")[0];
+    for (const page of pages) {
+      expect([page, wordsOf(page) < MAX_READER_WORDS]).toEqual([page, true]);
+      expect(read(page)).toContain("**Tried on**");
+      expect(screen).toContain(`](${page})`);
+    }
   });
 
   it("name one version", () => {

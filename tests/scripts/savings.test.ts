@@ -1,9 +1,13 @@
-import { readdirSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { CONVERSATIONS } from "../../scripts/docs/savings/conversations.ts";
 import { countSavings } from "../../scripts/docs/savings/count-savings.ts";
 
+import { toolListsFolder, toolListsPresent, whyToolListsAreSkipped } from "../codegen/tool-lists.ts";
+
+const ROOT = join(import.meta.dirname, "../..");
 const RECIPES = join(import.meta.dirname, "../../examples/recipes");
 
 describe("what the examples save", () => {
@@ -31,4 +35,17 @@ describe("what the examples save", () => {
     expect(small?.ptc.tokens).toBeGreaterThan(small?.direct.tokens ?? 0);
     expect(large?.searched.tokens).toBeGreaterThan(10 * (large?.ptc.tokens ?? Number.POSITIVE_INFINITY));
   });
+
+  it.skipIf(!toolListsPresent)(
+    `is in docs/savings.md with more tools as it is counted${whyToolListsAreSkipped}`,
+    () => {
+      const args = ["scripts/savings-by-tools.ts", "--lists", toolListsFolder];
+      const counted = execFileSync(process.execPath, args, { cwd: ROOT, encoding: "utf8", stdio: "pipe" });
+      const [, shown] = /<!-- by tools[^\n]*\n([\s\S]*?)<!-- \/by tools -->/.exec(
+        readFileSync(join(ROOT, "docs/savings.md"), "utf8"),
+      ) ?? [""];
+      expect(counted.split("\n")).toHaveLength(6);
+      expect(shown).toBe(counted);
+    },
+  );
 });

@@ -2,7 +2,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import { isMethod } from "../../../catalog/parse-tool.ts";
-import type { ToolCatalog } from "../../../catalog/tool-catalog.ts";
+import type { ServerTools } from "../../../catalog/tool.ts";
+import { ToolCatalog } from "../../../catalog/tool-catalog.ts";
 import { loadConfiguration } from "../../../configuration/load.ts";
 import { loadPrinters } from "../../../languages/languages.ts";
 import { LOCAL_USER } from "../../../project/local-user.ts";
@@ -27,12 +28,16 @@ export interface Reading {
 export interface Savings {
   program: string;
   calls: number;
+  /** How many tools are connected. */
+  tools: number;
   /** All definitions of the six configured servers, each call, and its result. */
   everything: Reading;
   /** The same with only the definitions of the servers whose tools are called. */
   direct: Reading;
   /** The same with only the definitions of the called tools, which one search finds. */
   searched: Reading;
+  /** The same with the definitions of the five tools that each search of ptc finds, which are sent whole. */
+  ranked: Reading;
   /** ptc's definitions and instructions, a search, the program, and the reply to it. */
   ptc: Reading;
   /** Tools that the program calls but its searches do not show. If there are any, the figures are not fair. */
@@ -42,13 +47,18 @@ export interface Savings {
 const RECIPES = join(import.meta.dirname, "../../../examples/recipes");
 const SIGNATURES = 5;
 
-/** Counts all examples, from their recorded runs and the generated definitions. Tokens are those of o200k. */
-export async function countSavings(): Promise<Savings[]> {
+/**
+ * Counts all examples, from their recorded runs and the generated definitions. Tokens are those of o200k.
+ *
+ * @param more servers that are connected beside the six of the examples.
+ */
+export async function countSavings(more: readonly ServerTools[] = []): Promise<Savings[]> {
   const file = join(RECIPES, "ptc.yaml");
   const configuration = await loadConfiguration({ flag: file, env: {}, cwd: RECIPES });
-  const catalog = (await loadProgramTools(configuration)).callableFor(LOCAL_USER);
+  const six = (await loadProgramTools(configuration)).callableFor(LOCAL_USER);
+  const catalog = more.length === 0 ? six : new ToolCatalog([...six.servers, ...more]);
   const printers = await loadPrinters(configuration.languages);
-  const modules = configuration.servers.map(({ module }) => module);
+  const modules = [...configuration.servers, ...more].map(({ module }) => module);
   const own =
     tokensOf(buildToolDefinitions(modules, printers).map(asDefinition)) +
     countTokens(buildInstructions(modules, printers, chooseExamples(catalog)));
@@ -59,14 +69,17 @@ export async function countSavings(): Promise<Savings[]> {
     if (example === undefined) throw new Error(`nothing is recorded of ${conversation.program}`);
     const language = conversation.program.endsWith(".py") ? { language: "python" } : {};
     let searches = 0;
+    let definitions = 0;
     let found = "";
     for (const query of conversation.queries) {
       const asked = { query, detail: "signature" as const, limit: SIGNATURES, ...language };
       const reply = await answerSearchTools(asked, catalog, printers);
       searches += callOf("mcp__ptc__search_tools", asked) + tokensOfReply(reply);
       found += textOf(reply);
+      const { tools } = await catalog.search(query, { limit: SIGNATURES });
+      definitions += tools.reduce((sum, tool) => sum + tokensOfTool(tool), 0);
     }
-    counted.push(count(conversation, example, { catalog, own, searches, found, language }));
+    counted.push(count(conversation, example, { catalog, own, searches, definitions, found, language }));
   }
   return counted;
 }
@@ -74,7 +87,14 @@ export async function countSavings(): Promise<Savings[]> {
 function count(
   { program, queries, turns, look, saved }: Conversation,
   { calls, data, output, looked }: RecordedExample,
-  ptc: { catalog: ToolCatalog; own: number; searches: number; found: string; language: object },
+  ptc: {
+    catalog: ToolCatalog;
+    own: number;
+    searches: number;
+    definitions: number;
+    found: string;
+    language: object;
+  },
 ): Savings {
   if (turns.length !== calls.length)
     throw new Error(`${program} makes ${calls.length} calls, not ${turns.length}`);
@@ -84,12 +104,7 @@ function count(
   const tools = ptc.catalog.servers
     .filter(({ module }) => module !== PROGRAMS_MODULE)
     .flatMap((server) => server.tools.filter((tool) => !isMethod(tool)));
-  const definitionsOf = (shown: typeof tools) =>
-    shown.reduce(
-      (sum, { namespacedName: name, description, inputSchema }) =>
-        sum + tokensOf(asDefinition({ name, description, inputSchema })),
-      0,
-    );
+  const definitionsOf = (shown: typeof tools) => shown.reduce((sum, tool) => sum + tokensOfTool(tool), 0);
   const made = calls.reduce((sum, call) => sum + callOf(call.tool, call.arguments) + call.result_tokens, 0);
   const inTurns = Math.max(...turns);
   const text = readFileSync(join(RECIPES, program), "utf8");
@@ -105,9 +120,11 @@ function count(
       tokensOfReply(buildProgramReply(executed({ data }, { consoleText: console }), [], NO_CONTEXT)),
     0,
   );
+  const asked = queries.reduce((sum, query) => sum + callOf("tool_search", { query }), 0);
   return {
     program,
     calls: calls.length,
+    tools: tools.length,
     everything: { tokens: definitionsOf(tools) + made, turns: inTurns },
     direct: {
       tokens: definitionsOf(tools.filter(({ module }) => modules.has(module))) + made,
@@ -115,17 +132,22 @@ function count(
     },
     searched: {
       tokens:
-        definitionsOf(tools.filter(({ namespacedName }) => called.includes(namespacedName))) +
-        queries.reduce((sum, query) => sum + callOf("tool_search", { query }), 0) +
-        made,
+        definitionsOf(tools.filter(({ namespacedName }) => called.includes(namespacedName))) + asked + made,
       turns: inTurns + 1,
     },
+    ranked: { tokens: ptc.definitions + asked + made, turns: inTurns + 1 },
     ptc: { tokens: ptc.own + ptc.searches + run, turns: 1 + programs.length },
     unseen: (saved === undefined ? called : [saved]).filter((tool) => !ptc.found.includes(`${tool}\n`)),
   };
 }
 
 const NO_CONTEXT = { isReadOnly: () => true, hints: [], maxReplyBytes: 16_384 };
+
+type Defined = Pick<ServerTools["tools"][number], "namespacedName" | "description" | "inputSchema">;
+
+function tokensOfTool({ namespacedName: name, description, inputSchema }: Defined): number {
+  return tokensOf(asDefinition({ name, description, inputSchema }));
+}
 
 /** A definition as a client passes it to its model. */
 function asDefinition({

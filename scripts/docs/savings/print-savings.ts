@@ -42,7 +42,9 @@ function renderDetailed(savings: readonly Savings[]): string {
     everything: sum(savings.map(({ everything }) => everything)),
     direct: sum(savings.map(({ direct }) => direct)),
     searched: sum(savings.map(({ searched }) => searched)),
+    ranked: sum(savings.map(({ ranked }) => ranked)),
     ptc: sum(savings.map(({ ptc }) => ptc)),
+    tools: savings[0]?.tools ?? 0,
     unseen: [],
   };
   const rows = [...savings, sums].map((each) => {

@@ -35,6 +35,7 @@ const CASES = `cases:
 /** Commands whose examples need what is not in this process, and what that is. Tests of their own run them. */
 const ELSEWHERE: Record<string, string> = {
   up: "an engine",
+  setup: "a machine that it may change",
   init: "the file of a client",
   run: "a sandbox",
   "install codex": "somebody who says yes",

@@ -67,6 +67,7 @@ describe("the engine that ptc uses", () => {
     ["/home/me/.config/colima/default/docker.sock", "Colima"],
     ["/home/me/.orbstack/run/docker.sock", "OrbStack"],
     ["/home/me/.rd/docker.sock", "Rancher Desktop"],
+    ["/home/me/.lima/ptc/sock/docker.sock", "Lima"],
     ["/home/me/.lima/docker/sock/docker.sock", "Lima"],
   ])("is the one behind %s where there is no other", (socket, of) => {
     const env = { HOME: "/home/me", XDG_RUNTIME_DIR: "/run/user/1000" };
