@@ -63,6 +63,8 @@ export interface Configuration {
   readonly discovery: Settings["discovery"];
   /** As patterns over namespaced names. */
   readonly direct: readonly string[];
+  /** What rules see as one run of direct calls. */
+  readonly directRuns: Settings["direct"]["runs"];
   readonly audit: Plain<Settings["audit"]>;
   /** Models that improve the search for tools. */
   readonly search: {

@@ -23,7 +23,7 @@ import { findServerSandboxProblems } from "./server-sandbox.ts";
 import { plain } from "./settings/declare.ts";
 import { knownKeys, Settings } from "./settings/settings.ts";
 import { buildStorage, findStorageProblems, storageSecrets } from "./storage-settings.ts";
-import { directPattern, findDirectProblems, locatePatterns } from "./tool-patterns.ts";
+import { directPattern, findDirectProblems, isShortDirect, locatePatterns } from "./tool-patterns.ts";
 import { MAX_CONFIGURATION_BYTES, renderPath, YamlSource } from "./yaml-source.ts";
 
 const PROGRAMS_PER_CORE = 2;
@@ -103,7 +103,7 @@ function problemsOf(issue: z.core.$ZodIssue, file: unknown): Problem[] {
 /** Problems of settings with valid keys and types that contradict each other. */
 function findProblems(
   settings: Settings,
-  { unsetIn }: ExpandedFile,
+  { unsetIn, value }: ExpandedFile,
   { environment, file, directory }: ParseOptions,
 ): Problem[] {
   const { servers, tools, sandbox } = settings;
@@ -112,7 +112,7 @@ function findProblems(
     ...findServerSandboxProblems(servers, sandbox.servers, { file, directory }),
     ...findLocalToolProblems(tools.local, servers, unsetIn),
     ...findExtractProblems(settings.extract, servers, unsetIn),
-    ...findDirectProblems(settings),
+    ...findDirectProblems(settings, isShortDirect(value)),
     ...findPiiProblems(settings.pii),
     ...findListProblems(settings),
     ...findListsAsLabels(settings),
@@ -204,7 +204,7 @@ function buildConfiguration(
   const storage = buildStorage(settings.storage, surroundings);
   const http = buildHttp(settings.http, surroundings);
   const notify = buildNotify(settings.notify, surroundings);
-  const direct = settings.direct.map((entry) => directPattern(entry, servers) ?? entry);
+  const direct = settings.direct.tools.map((entry) => directPattern(entry, servers) ?? entry);
   const distinct = (of: typeof secretsOf) =>
     distinctSecrets(
       [
@@ -237,7 +237,7 @@ function buildConfiguration(
       (name) => `${file ?? "configuration"}:${source.lineOf(["lists", name])}`,
     ),
     pii: withheld,
-    toolPatterns: locatePatterns({ ...settings, direct }, source),
+    toolPatterns: locatePatterns({ ...settings, direct }, isShortDirect(source.value), source),
     flowNames: locateFlowNames(settings, source),
     execution: {
       ...execution,
@@ -264,6 +264,7 @@ function buildConfiguration(
     learn: settings.learn,
     discovery: settings.discovery,
     direct,
+    directRuns: settings.direct.runs,
     audit: plain(settings.audit),
     search: models.search,
     archive: { ...plain(settings.archive), path: resolve(directory, settings.archive.path) },

@@ -1,4 +1,5 @@
 /** The settings that name tools: entries of `tools`, `approvals` and `direct`, and tools with their own labels. */
+import { isObject } from "../base/json.ts";
 import { visibleLine } from "../base/visible-text.ts";
 import { similarNames } from "../catalog/search/similar-names.ts";
 import { matchesPattern, namespacedName, PROGRAMS_MODULE, serverModule } from "../protocol/tool-names.ts";
@@ -29,19 +30,34 @@ export function directPattern(entry: string, servers: readonly NamedServer[]): s
 }
 
 /** The entries of `direct` that name no server. Entries without a matching tool are found when the tools are known. */
-export function findDirectProblems({ direct, servers, tools }: Settings): Problem[] {
+export function findDirectProblems({ direct, servers, tools }: Settings, isShort: boolean): Problem[] {
   const names = [...servers.map(({ name }) => name), ...(tools.local.length > 0 ? [LOCAL_SERVER] : [])];
   const named = names.map((name) => ({ name, module: serverModule(name) }));
-  return direct.flatMap((entry, index) => {
+  return direct.tools.flatMap((entry, index) => {
     if (directPattern(entry, named) !== undefined) return [];
     const message = `names no server; write a server's name, <server>.<tool> or mcp__<server>__<tool>; servers: ${names.join(", ") || "none"}`;
-    return [{ path: ["direct", index], message }];
+    return [{ path: [...directPath(isShort), index], message }];
   });
+}
+
+/** Whether a file has `direct` as a list, which is short for its `tools`. */
+export function isShortDirect(file: unknown): boolean {
+  return isObject(file) && Array.isArray(file.direct);
+}
+
+function directPath(isShort: boolean): readonly string[] {
+  return isShort ? ["direct"] : ["direct", "tools"];
 }
 
 /** Every setting that names tools, with its place. */
 export function locatePatterns(
-  { servers, tools, approvals, direct }: Pick<Settings, "servers" | "tools" | "approvals" | "direct">,
+  {
+    servers,
+    tools,
+    approvals,
+    direct,
+  }: Pick<Settings, "servers" | "tools" | "approvals"> & { direct: readonly string[] },
+  isShort: boolean,
   source: YamlSource,
 ): ToolPattern[] {
   return [
@@ -50,7 +66,7 @@ export function locatePatterns(
     ...locateList(["tools", "block"], tools.block, source),
     ...locateList(["approvals", "ask"], approvals.ask, source),
     ...locateList(["approvals", "allow"], approvals.allow, source),
-    ...locateList(["direct"], direct, source),
+    ...locateList(directPath(isShort), direct, source),
   ];
 }
 

@@ -1038,10 +1038,18 @@ export interface PtcConfig {
    * which tools `ptc serve` lists beside its own: `auto`, all where they cost less than 2 % of a context of 200,000 tokens and no call is decided by what its run has read; `direct`, all, and clients get all else that servers offer: [docs](clients.md#all-that-servers-offer); `search`, none
    */
   discovery?: "auto" | "search" | "direct";
-  /**
-   * servers and tools that are listed in any case: a server's name, `<server>.<tool>`, or a pattern of `mcp__<server>__<tool>`
-   */
-  direct?: string[] | null;
+  direct?:
+    | {
+        /**
+         * servers and tools that are listed in any case: a server's name, `<server>.<tool>`, or a pattern of `mcp__<server>__<tool>`; `direct: [...]` is short for it
+         */
+        tools?: string[] | null;
+        /**
+         * what rules see as one run: all direct calls of a `conversation`, or each `call` by itself: [docs](clients.md#a-conversation-is-a-run)
+         */
+        runs?: "conversation" | "call";
+      }
+    | (string[] | null);
   /**
    * whether ptc learns and uses types of results that tools do not declare: [learned types](learned-types.md)
    */

@@ -277,7 +277,7 @@ export class OpenPtc implements Ptc {
     const context = this.#contextOf(options);
     const key = JSON.stringify([context.principal, context.groups, options.conversation]);
     const known = this.#connections.get(key) ?? {
-      connection: this.#open.service.connect(context),
+      connection: this.#open.service.connect(context, { isOfMany: options.conversation === undefined }),
       requests: 0,
     };
     this.#connections.delete(key);

@@ -190,6 +190,8 @@ export interface ApprovalsSoFar {
 export interface RunApprovalsOptions {
   /** What was approved before the run was suspended. */
   earlier?: ApprovalsSoFar | undefined;
+  /** What was approved for all direct calls of the conversation, where this is one of them. By default for this run alone. */
+  shared?: Grants | undefined;
   /** The answer to the question for which the run was suspended. It counts once, and only for that question. */
   answered?: { digest: string; answer: ApprovalAnswer } | undefined;
   /**
@@ -226,7 +228,6 @@ export class RunApprovals {
   readonly #events: RunEvents;
   readonly #options: RunApprovalsOptions;
   readonly #grants: Grants;
-  readonly #asked = new Set<string>();
   #answered: RunApprovalsOptions["answered"];
   #state: ApprovalState;
   #plan: PlanInForce | undefined;
@@ -245,7 +246,7 @@ export class RunApprovals {
     this.#events = events;
     this.#options = options;
     this.#answered = options.answered;
-    this.#grants = new Grants(options.earlier?.grants);
+    this.#grants = options.shared ?? new Grants(options.earlier?.grants);
     const { plan } = options.earlier ?? {};
     this.#plan = plan && new PlanInForce(plan);
     this.#state = options.earlier?.state ?? "NOT_REQUIRED";
@@ -258,7 +259,8 @@ export class RunApprovals {
 
   get soFar(): ApprovalsSoFar {
     return {
-      ...{ state: this.#state, grants: this.#grants.list() },
+      // What is the conversation's stays there, so that nothing of it counts twice.
+      ...{ state: this.#state, grants: this.#options.shared === undefined ? this.#grants.list() : [] },
       ...(this.#plan === undefined ? {} : { plan: this.#plan.kept }),
       ...(this.#asking === undefined ? {} : { asked: this.#asking }),
     };
@@ -354,7 +356,7 @@ export class RunApprovals {
       definitionDigest: tool.definitionDigest,
       arguments: args,
       argumentsDigest: await digestInTurns(args ?? null),
-      isAgain: this.#asked.has(key),
+      isAgain: this.#grants.asked.has(key),
       ...(reason === undefined ? {} : { reason }),
       ...(flow === undefined ? {} : { origins: describeValues(flow) }),
       claims: { server: tool.server, description: tool.description, annotations: tool.annotations },
@@ -364,7 +366,7 @@ export class RunApprovals {
     this.#asking = request.plan;
     try {
       const answer = await this.#answerTo(request, tool.server, signal);
-      this.#asked.add(key);
+      this.#grants.asked.add(key);
       const approval = this.#note(request, tool.server, answer);
       if (!isByItself) return approval;
       if (approval.decision === "denied") plan?.end(matched.number, undefined);
@@ -480,8 +482,10 @@ interface Grant {
   proof?: Proof | undefined;
 }
 
-/** The grants of one run. */
-class Grants {
+/** The grants of one run, or of the direct calls of one conversation. */
+export class Grants {
+  /** The tools that somebody was asked about, with their definitions. */
+  readonly asked = new Set<string>();
   readonly #grants: Grant[];
 
   constructor(grants: readonly Grant[] = []) {

@@ -504,9 +504,25 @@ and those that \`direct\` names in any case: a server, SERVER.TOOL, or a pattern
     },
   ),
   direct: setting(
-    orEmpty(toolPatterns()),
-    "servers and tools that are listed in any case: a server's name, `<server>.<tool>`, or a pattern of `mcp__<server>__<tool>`",
-    {},
+    section(
+      {
+        tools: setting(
+          orEmpty(toolPatterns()),
+          "servers and tools that are listed in any case: a server's name, `<server>.<tool>`, or a pattern of `mcp__<server>__<tool>`; `direct: [...]` is short for it",
+        ),
+        runs: setting(
+          oneOf(["conversation", "call"]).default("conversation"),
+          "what rules see as one run: all direct calls of a `conversation`, or each `call` by itself: [docs](clients.md#a-conversation-is-a-run)",
+        ),
+      },
+      {
+        schema: { type: "array", items: { type: "string" } },
+        expand: (value) => (Array.isArray(value) ? { tools: value } : undefined),
+        error: "must be a list of tools, or a mapping with tools and runs",
+      },
+    ),
+    undefined,
+    { value: "[]" },
   ),
   learn: setting(
     shorthand(

@@ -43,6 +43,7 @@ describe("a configuration that is right", () => {
   it("has every default when it is empty", () => {
     expect(parse("")).toEqual({
       ...{ file: "ptc.yaml", directory: "/project", discovery: "auto", direct: [], servers: [] },
+      directRuns: "conversation",
       tools: { allow: undefined, block: [] },
       policy: { files: [], groups: {} },
       notify: { afterMs: 10_000 },

@@ -58,6 +58,7 @@ export type LiveRequest = Pick<
   | "suspends"
   | "leavesSpare"
   | "conversation"
+  | "together"
   | "trace"
   | "allowance"
   | "onEvent"
@@ -107,6 +108,7 @@ export class LiveRun {
       suspends: true,
       leavesSpare: place.isOneOfMany,
       conversation: connection.conversation,
+      together: connection.together,
       trace,
       allowance,
       onEvent: observer.onEvent,

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { expect, onTestFinished } from "vitest";
 import { clock } from "../../../../base/clock.ts";
 import { FollowedConfiguration } from "../../../../configuration/follow.ts";
-import { everyLabel } from "../../../../configuration/policy/configured-flow.ts";
+import { everyLabel, isDecidedByRun } from "../../../../configuration/policy/configured-flow.ts";
 import { Project } from "../../../../project/open-project.ts";
 import { openServing } from "../../../../project/serving.ts";
 import { McpService } from "../../../../server/mcp/service.ts";
@@ -65,6 +65,10 @@ export async function serveProject(
       ...{ catalog, printers, outputs, clock, checkValue },
       runner: host,
       limits: () => host.configuration.execution,
+      direct: () => ({
+        isOneRun: host.configuration.directRuns === "conversation",
+        isDecidedByRun: isDecidedByRun(host.configuration),
+      }),
       labels: () => everyLabel(host.configuration),
       views: () => clientViews(host.configuration),
     });
