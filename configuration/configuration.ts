@@ -63,6 +63,8 @@ export interface Configuration {
   readonly discovery: Settings["discovery"];
   /** As patterns over namespaced names. */
   readonly direct: readonly string[];
+  /** The tools of each narrow endpoint, as patterns over namespaced names. */
+  readonly toolsets: Readonly<Record<string, readonly string[]>>;
   /** What rules see as one run of direct calls. */
   readonly directRuns: Settings["direct"]["runs"];
   readonly audit: Plain<Settings["audit"]>;

@@ -204,7 +204,10 @@ function buildConfiguration(
   const storage = buildStorage(settings.storage, surroundings);
   const http = buildHttp(settings.http, surroundings);
   const notify = buildNotify(settings.notify, surroundings);
-  const direct = settings.direct.tools.map((entry) => directPattern(entry, servers) ?? entry);
+  const patternsOf = (entries: readonly string[]) =>
+    entries.map((entry) => directPattern(entry, servers) ?? entry);
+  const direct = patternsOf(settings.direct.tools);
+  const toolsets = mapValues(settings.toolsets, patternsOf);
   const distinct = (of: typeof secretsOf) =>
     distinctSecrets(
       [
@@ -237,7 +240,7 @@ function buildConfiguration(
       (name) => `${file ?? "configuration"}:${source.lineOf(["lists", name])}`,
     ),
     pii: withheld,
-    toolPatterns: locatePatterns({ ...settings, direct }, isShortDirect(source.value), source),
+    toolPatterns: locatePatterns({ ...settings, direct, toolsets }, isShortDirect(source.value), source),
     flowNames: locateFlowNames(settings, source),
     execution: {
       ...execution,
@@ -264,6 +267,7 @@ function buildConfiguration(
     learn: settings.learn,
     discovery: settings.discovery,
     direct,
+    toolsets,
     directRuns: settings.direct.runs,
     audit: plain(settings.audit),
     search: models.search,

@@ -1,4 +1,4 @@
-/** The settings that name tools: entries of `tools`, `approvals` and `direct`, and tools with their own labels. */
+/** The settings that name tools: entries of `tools`, `approvals`, `direct` and `toolsets`, and tools with their own labels. */
 import { isObject } from "../base/json.ts";
 import { visibleLine } from "../base/visible-text.ts";
 import { similarNames } from "../catalog/search/similar-names.ts";
@@ -29,16 +29,32 @@ export function directPattern(entry: string, servers: readonly NamedServer[]): s
   return undefined;
 }
 
-/** The entries of `direct` that name no server. Entries without a matching tool are found when the tools are known. */
-export function findDirectProblems({ direct, servers, tools }: Settings, isShort: boolean): Problem[] {
+/** The entries of `direct` and `toolsets` that name no server. Entries without a matching tool are found when the tools are known. */
+export function findDirectProblems(
+  { direct, toolsets, servers, tools }: Settings,
+  isShort: boolean,
+): Problem[] {
   const names = [...servers.map(({ name }) => name), ...(tools.local.length > 0 ? [LOCAL_SERVER] : [])];
   const named = names.map((name) => ({ name, module: serverModule(name) }));
-  return direct.tools.flatMap((entry, index) => {
-    if (directPattern(entry, named) !== undefined) return [];
-    const message = `names no server; write a server's name, <server>.<tool> or mcp__<server>__<tool>; servers: ${names.join(", ") || "none"}`;
-    return [{ path: [...directPath(isShort), index], message }];
-  });
+  const problemsOf = (path: readonly string[], entries: readonly string[]) =>
+    entries.flatMap((entry, index) => {
+      if (directPattern(entry, named) !== undefined) return [];
+      const message = `names no server; write a server's name, <server>.<tool> or mcp__<server>__<tool>; servers: ${names.join(", ") || "none"}`;
+      return [{ path: [...path, index], message }];
+    });
+  const taken = Object.keys(toolsets).filter((name) => TAKEN.has(name));
+  return [
+    ...problemsOf(directPath(isShort), direct.tools),
+    ...Object.entries(toolsets).flatMap(([name, entries]) => problemsOf(["toolsets", name], entries)),
+    ...taken.map((name) => ({
+      path: ["toolsets", name],
+      message: `cannot have this name, because /mcp/${name} is something else`,
+    })),
+  ];
 }
+
+/** What there is below the path of MCP already. */
+const TAKEN: ReadonlySet<string> = new Set(["runs", "approvals", "audit", "logins"]);
 
 /** Whether a file has `direct` as a list, which is short for its `tools`. */
 export function isShortDirect(file: unknown): boolean {
@@ -56,7 +72,8 @@ export function locatePatterns(
     tools,
     approvals,
     direct,
-  }: Pick<Settings, "servers" | "tools" | "approvals"> & { direct: readonly string[] },
+    toolsets,
+  }: Pick<Settings, "servers" | "tools" | "approvals" | "toolsets"> & { direct: readonly string[] },
   isShort: boolean,
   source: YamlSource,
 ): ToolPattern[] {
@@ -67,6 +84,7 @@ export function locatePatterns(
     ...locateList(["approvals", "ask"], approvals.ask, source),
     ...locateList(["approvals", "allow"], approvals.allow, source),
     ...locateList(directPath(isShort), direct, source),
+    ...Object.entries(toolsets).flatMap(([name, entries]) => locateList(["toolsets", name], entries, source)),
   ];
 }
 

@@ -128,6 +128,7 @@ export async function openScope(request: RunRequest, host: RunHost, facts: RunFa
     },
     flow: flow?.run,
     grants: isDirect ? request.together?.grants : undefined,
+    toolsets: context.toolsets,
     earlierReads: () => state.earlierReads,
     redactor: redaction.redactor,
     asking: redaction.asking,

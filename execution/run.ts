@@ -43,6 +43,8 @@ export interface RunScope extends Readonly<CallObserver> {
   readonly approver: Approver;
   /** What surrounds calls and questions, besides the interceptors of every run. */
   readonly surroundings?: Surroundings | undefined;
+  /** The toolsets to which it is narrowed. */
+  readonly toolsets?: readonly string[] | undefined;
   /** What was approved for the direct calls of its conversation, if it is one of them. */
   readonly grants?: Grants | undefined;
   /** What other runs of its session or conversation have read. */
@@ -217,6 +219,7 @@ function open(scope: RunScope, body: RunBody<unknown>, facts: RunFacts, faulted:
         approvals: approvals.soFar,
         shown: scope.flow?.shown,
         reads: scope.earlierReads?.(),
+        toolsets: scope.toolsets,
       };
       return keeper.keep(kept, redactQuestion(question, shown), ticket);
     });

@@ -1051,6 +1051,12 @@ export interface PtcConfig {
       }
     | (string[] | null);
   /**
+   * narrow endpoints, each with the tools that it has, as `direct.tools` names them: at `/mcp/NAME` over HTTP, with `ptc serve --toolset NAME` over stdio, and for tokens of `ptc token create --toolset NAME`: [docs](clients.md#narrow-endpoints)
+   */
+  toolsets?: {
+    [k: string]: string[];
+  };
+  /**
    * whether ptc learns and uses types of results that tools do not declare: [learned types](learned-types.md)
    */
   learn?: boolean | ("on" | "off");

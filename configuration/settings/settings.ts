@@ -524,6 +524,22 @@ and those that \`direct\` names in any case: a server, SERVER.TOOL, or a pattern
     undefined,
     { value: "[]" },
   ),
+  toolsets: setting(
+    z
+      .record(
+        z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/, {
+          error: "must be 1 to 64 letters, digits, `_` or `-`",
+        }),
+        toolPatterns().min(1, { error: "must name at least one tool" }),
+        { error: "must be a mapping of names to lists of tools" },
+      )
+      .default({}),
+    "narrow endpoints, each with the tools that it has, as `direct.tools` names them: at `/mcp/NAME` over HTTP, with `ptc serve --toolset NAME` over stdio, and for tokens of `ptc token create --toolset NAME`: [docs](clients.md#narrow-endpoints)",
+    {
+      value: "{ reporting: [github.list_*, files.read_*] }",
+      heading: "Narrow endpoints for agents that need few tools: /mcp/NAME, or `ptc serve --toolset NAME`.",
+    },
+  ),
   learn: setting(
     shorthand(
       z.preprocess(

@@ -44,6 +44,7 @@ describe("a configuration that is right", () => {
     expect(parse("")).toEqual({
       ...{ file: "ptc.yaml", directory: "/project", discovery: "auto", direct: [], servers: [] },
       directRuns: "conversation",
+      toolsets: {},
       tools: { allow: undefined, block: [] },
       policy: { files: [], groups: {} },
       notify: { afterMs: 10_000 },
