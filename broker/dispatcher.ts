@@ -106,6 +106,8 @@ export interface CallingRun {
   seesAll?: boolean | undefined;
   /** Receives the server's progress reports. */
   onProgress?: OnCallProgress | undefined;
+  /** Why a person has to approve the call, also where the policy allows it. */
+  asks?: DecisionGround | undefined;
 }
 
 /** Answers the calls of programs. Every failure is an outcome. */
@@ -230,7 +232,9 @@ export class Dispatcher implements CallDispatcher {
       follow === undefined
         ? before
         : Object.assign(before, { flow: follow, shown: this.#options.flow?.run.conversationLabels });
-    const decision = await this.#authorize(tool, call.arguments, history);
+    const decided = await this.#authorize(tool, call.arguments, history);
+    const decision: Decision =
+      decided.kind === "allow" && run.asks !== undefined ? { kind: "ask", ...run.asks } : decided;
     const flow = this.#options.flow?.run.isLabelled === true ? await follow?.() : undefined;
     const ground = groundOf(decision);
     if (decision.kind !== "allow" || ground.rule !== undefined)

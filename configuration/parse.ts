@@ -13,6 +13,7 @@ import { ConfigurationError, type Problem } from "./configuration-error.ts";
 import { credentialsOf, distinctSecrets, secretsOf } from "./configured-servers.ts";
 import { findListsAsLabels, locateFlowNames } from "./flow-names.ts";
 import { buildHttp, findHttpProblems, httpSecrets } from "./http-settings.ts";
+import { buildInterceptors, findInterceptorProblems, interceptorSecrets } from "./interceptor-settings.ts";
 import { buildLocalServer, findLocalToolProblems } from "./local-tools.ts";
 import { buildServer, findServerProblems } from "./mcp-servers.ts";
 import { buildModelServer, buildSearch, findExtractProblems, findSearchProblems } from "./models.ts";
@@ -120,6 +121,7 @@ function findProblems(
     ...findStorageProblems(settings.storage, unsetIn),
     ...findHttpProblems(settings.http),
     ...findNotifyProblems(settings.notify),
+    ...findInterceptorProblems(settings.interceptors),
   ];
   if (tools.allow !== undefined && tools.block.length > 0)
     problems.push({ path: ["tools", "block"], message: "cannot stand beside `allow`; keep one of the two" });
@@ -204,6 +206,7 @@ function buildConfiguration(
   const storage = buildStorage(settings.storage, surroundings);
   const http = buildHttp(settings.http, surroundings);
   const notify = buildNotify(settings.notify, surroundings);
+  const interceptors = buildInterceptors(settings.interceptors, surroundings);
   const patternsOf = (entries: readonly string[]) =>
     entries.map((entry) => directPattern(entry, servers) ?? entry);
   const direct = patternsOf(settings.direct.tools);
@@ -216,6 +219,7 @@ function buildConfiguration(
           ...storageSecrets(storage),
           ...httpSecrets(http),
           ...notifySecrets(notify),
+          ...interceptorSecrets(interceptors),
           ...inheritedSecrets(environment),
         ],
       ],
@@ -267,6 +271,7 @@ function buildConfiguration(
     learn: settings.learn,
     discovery: settings.discovery,
     direct,
+    interceptors,
     toolsets,
     directRuns: settings.direct.runs,
     audit: plain(settings.audit),

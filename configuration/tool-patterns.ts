@@ -73,7 +73,10 @@ export function locatePatterns(
     approvals,
     direct,
     toolsets,
-  }: Pick<Settings, "servers" | "tools" | "approvals" | "toolsets"> & { direct: readonly string[] },
+    interceptors,
+  }: Pick<Settings, "servers" | "tools" | "approvals" | "toolsets" | "interceptors"> & {
+    direct: readonly string[];
+  },
   isShort: boolean,
   source: YamlSource,
 ): ToolPattern[] {
@@ -84,6 +87,9 @@ export function locatePatterns(
     ...locateList(["approvals", "ask"], approvals.ask, source),
     ...locateList(["approvals", "allow"], approvals.allow, source),
     ...locateList(directPath(isShort), direct, source),
+    ...interceptors.flatMap((each, index) =>
+      locateList(["interceptors", index, "tools"], each.tools, source),
+    ),
     ...Object.entries(toolsets).flatMap(([name, entries]) => locateList(["toolsets", name], entries, source)),
   ];
 }
@@ -99,7 +105,11 @@ function locateOwnLabels(servers: readonly ServerEntry[], source: YamlSource): T
   );
 }
 
-function locateList(path: readonly string[], patterns: readonly string[], source: YamlSource): ToolPattern[] {
+function locateList(
+  path: readonly PropertyKey[],
+  patterns: readonly string[],
+  source: YamlSource,
+): ToolPattern[] {
   return patterns.map((pattern, index) => ({
     key: renderPath([...path, index]),
     pattern,

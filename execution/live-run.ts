@@ -99,6 +99,7 @@ export async function openScope(request: RunRequest, host: RunHost, facts: RunFa
     return {
       dispatcher: new Dispatcher({ ...dispatching, state: read, flow: followed, rehearsal }),
       surroundings: {
+        checks: host.checks?.forRun({ runId, context, tools, isRehearsal: true }),
         allowance: request.allowance,
         extracts: model && { maxCalls: model.maxCalls, made: extractsIn(calls) },
       },
@@ -116,6 +117,7 @@ export async function openScope(request: RunRequest, host: RunHost, facts: RunFa
       traced,
       trace,
       beforeCalls: beforeCalls && (() => beforeCalls(runId)),
+      checks: host.checks?.forRun({ runId, context, tools }),
       startLogin: host.startLogin?.(context.principal),
       loginAddress: host.loginAddress?.(context.principal),
       extracts: model && { maxCalls: model.maxCalls, made },

@@ -1051,6 +1051,45 @@ export interface PtcConfig {
       }
     | (string[] | null);
   /**
+   * checks of others, which are asked about calls and their results: [docs](policy.md#checks-of-others)
+   */
+  interceptors?:
+    | {
+        /**
+         * what the audit log calls it: `interceptors.NAME`
+         */
+        name: string;
+        /**
+         * what it is asked about: a `call` before it is made, its `result` before anybody gets it
+         */
+        on?: ("call" | "result")[];
+        /**
+         * patterns of the tools that it is asked about; by default all
+         */
+        tools?: string[] | null;
+        /**
+         * where it is asked by a POST of JSON; https, or http on this machine; a value as for `servers[].env`
+         */
+        url?: string | { [key: string]: unknown };
+        /**
+         * what signs the request, as Standard Webhooks has it: `whsec_` and 24 to 64 bytes in base64; a value as for `servers[].env`
+         */
+        secret?: string | { [key: string]: unknown };
+        /**
+         * a command instead of `url`, which reads the request from stdin and prints its answer, in the folder of ptc.yaml
+         */
+        command?: string[];
+        /**
+         * how long an answer may take
+         */
+        timeout_seconds?: number;
+        /**
+         * what becomes of a call without a usable answer: `closed`, it is refused, or its result withheld; `open`, it goes on, and the audit log says so
+         */
+        fail?: "closed" | "open";
+      }[]
+    | null;
+  /**
    * narrow endpoints, each with the tools that it has, as `direct.tools` names them: at `/mcp/NAME` over HTTP, with `ptc serve --toolset NAME` over stdio, and for tokens of `ptc token create --toolset NAME`: [docs](clients.md#narrow-endpoints)
    */
   toolsets?: {

@@ -22,17 +22,10 @@ import {
   wholeNumber,
 } from "./declare.ts";
 import { Http } from "./http-settings.ts";
+import { Interceptors } from "./interceptor-settings.ts";
 import { Notify } from "./notify-settings.ts";
 import { Extract, LocalTools, piiKinds, Search, Servers, secretValue } from "./server-settings.ts";
-
-/** Patterns of tools' names. */
-export function toolPatterns() {
-  return list(
-    text(512).regex(/^[!-~]+$/, {
-      error: "must be a tool's name without spaces; `*` stands for any characters",
-    }),
-  );
-}
+import { toolPatterns } from "./tool-patterns.ts";
 
 /** `policy: [rules.cedar]` is short for `policy: { files: [rules.cedar] }`. */
 export function policySection() {
@@ -524,6 +517,19 @@ and those that \`direct\` names in any case: a server, SERVER.TOOL, or a pattern
     undefined,
     { value: "[]" },
   ),
+  interceptors: setting(
+    Interceptors,
+    "checks of others, which are asked about calls and their results: [docs](policy.md#checks-of-others)",
+    {
+      heading:
+        "Checks of others, which are asked about calls and results: DLP, virus scanners, a reviewer (docs/policy.md).",
+      value: `
+  - name: dlp
+    on: [call, result]
+    url: "https://dlp.internal/check"
+    secret: "\${DLP_SECRET}"`,
+    },
+  ),
   toolsets: setting(
     z
       .record(
@@ -531,7 +537,7 @@ and those that \`direct\` names in any case: a server, SERVER.TOOL, or a pattern
           error: "must be 1 to 64 letters, digits, `_` or `-`",
         }),
         toolPatterns().min(1, { error: "must name at least one tool" }),
-        { error: "must be a mapping of names to lists of tools" },
+        { error: "must be a mapping of names, of letters, digits, `_` and `-`, to lists of tools" },
       )
       .default({}),
     "narrow endpoints, each with the tools that it has, as `direct.tools` names them: at `/mcp/NAME` over HTTP, with `ptc serve --toolset NAME` over stdio, and for tokens of `ptc token create --toolset NAME`: [docs](clients.md#narrow-endpoints)",

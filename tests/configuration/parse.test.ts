@@ -45,6 +45,7 @@ describe("a configuration that is right", () => {
       ...{ file: "ptc.yaml", directory: "/project", discovery: "auto", direct: [], servers: [] },
       directRuns: "conversation",
       toolsets: {},
+      interceptors: [],
       tools: { allow: undefined, block: [] },
       policy: { files: [], groups: {} },
       notify: { afterMs: 10_000 },
