@@ -245,6 +245,8 @@ interface AnyServer {
   readonly roots?: readonly string[] | undefined;
   /** Whether clients get the views of its tools (MCP Apps). By default they do. */
   readonly apps?: boolean | undefined;
+  /** Whether it may ask for answers of the client's model. By default it may not. */
+  readonly sampling?: boolean | undefined;
   /** The labels of its data, and the labels that may flow into it. */
   readonly flow: ServerFlow;
   /** The kinds of personal data that are shown in runs that have read from this server and from no stricter one. */

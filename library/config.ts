@@ -381,6 +381,10 @@ export interface PtcConfig {
          */
         apps?: "allow" | "off";
         /**
+         * whether it may ask for answers of the client's model during a call, about each of which a person is asked ([docs](clients.md#answers-of-the-clients-model)); `off` by default
+         */
+        sampling?: "allow" | "off";
+        /**
          * whether all principals share one connection to it, and on stdio one process. By default each principal has its own; share what holds nothing of a person
          */
         shared?: boolean;

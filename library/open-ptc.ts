@@ -9,6 +9,7 @@ import { oneLine } from "../base/visible-text.ts";
 import { describePlanned } from "../broker/approvals/approval-text.ts";
 import { LATER } from "../broker/approvals/approvals.ts";
 import { isApprovable } from "../broker/approvals/plan.ts";
+import { NOT_SAMPLED } from "../broker/elicitation/sampling.ts";
 import type { Viewer } from "../broker/policy/authorizer.ts";
 import { CatalogError } from "../catalog/catalog-error.ts";
 import { ConfigurationError } from "../configuration/configuration-error.ts";
@@ -465,11 +466,14 @@ function asking(
   warn: (message: string) => void,
 ): AskPerson {
   return async (question, signal) => {
-    const answer =
-      question.kind === "elicitation"
-        ? await elicit(question, onElicit, signal)
-        : await decide(question.request, approve, signal, warn);
-    return answer as never;
+    switch (question.kind) {
+      case "approval":
+        return (await decide(question.request, approve, signal, warn)) as never;
+      case "elicitation":
+        return (await elicit(question, onElicit, signal)) as never;
+      case "sampling":
+        return NOT_SAMPLED as never;
+    }
   };
 }
 

@@ -8,6 +8,7 @@ import {
   NOT_ASKED,
   type ServerElicitation,
 } from "../elicitation/elicitation.ts";
+import { NOT_SAMPLED, type SamplingAnswer, type SamplingRequest } from "../elicitation/sampling.ts";
 import type { CallFlow } from "../flow/run-flow.ts";
 import { describeValues } from "../policy/data-flow.ts";
 import { type ArgumentPattern, matchesArguments } from "./argument-pattern.ts";
@@ -133,6 +134,8 @@ export interface Approver {
   answeredElsewhere?(request: ApprovalRequest, answer: ApprovalAnswer | undefined): void;
   /** Puts a question of a server to a person. If absent, nobody can be asked. */
   elicit?(elicitation: ElicitationRequest, signal: AbortSignal): Promise<ElicitationAnswer>;
+  /** Puts a server's request to the client's model. If absent, there is none. */
+  sample?(request: SamplingRequest, signal: AbortSignal): Promise<SamplingAnswer>;
   /** Whether the person's client can show and open URLs. By default it cannot. */
   canVisit?(): boolean;
   /** Whether it answers for a tool by itself, so that nobody is shown a plan. By default it asks somebody. */
@@ -151,6 +154,7 @@ export function complete(approver: Approver): CompleteApprover {
     ask: (request, signal) => approver.ask(request, signal),
     answeredElsewhere: (request, answer) => approver.answeredElsewhere?.(request, answer),
     elicit: async (elicitation, signal) => approver.elicit?.(elicitation, signal) ?? NOT_ASKED,
+    sample: async (request, signal) => approver.sample?.(request, signal) ?? NOT_SAMPLED,
     canVisit: () => approver.elicit !== undefined && approver.canVisit?.() === true,
     asksNobody: (tool) => approver.asksNobody?.(tool) === true,
   };
@@ -327,6 +331,11 @@ export class RunApprovals {
       suspending.addEventListener("abort", () => resolve(NOT_ASKED), { once: true });
     });
     return Promise.race([answer, given]);
+  }
+
+  /** Puts a server's request to the client's model. */
+  sample(asked: Omit<SamplingRequest, "runId">, signal: AbortSignal): Promise<SamplingAnswer> {
+    return this.#approver.sample({ ...asked, runId: this.#runId }, signal);
   }
 
   async #ask(tool: Tool, args: unknown, signal: AbortSignal, { rule, reason, flow }: Why): Promise<Approval> {

@@ -34,6 +34,8 @@ export interface ClientRequest {
   readonly canAsk: boolean;
   /** Whether it can let a person open a URL. */
   readonly canVisit?: boolean;
+  /** Whether its model answers servers (MCP, "Sampling"). */
+  readonly canSample?: boolean;
   /** Whether who sends it may answer whether a call is made; by default they may. */
   readonly mayApprove?: boolean;
   /** What the client says of itself. */
