@@ -23,6 +23,13 @@ import type { Approval, RunApprovals } from "./approvals/approvals.ts";
 import { announceCall, type RunEvents } from "./decision-events.ts";
 import type { ElicitationAnswer, ServerElicitation } from "./elicitation/elicitation.ts";
 import { parseElicitation } from "./elicitation/parse-elicitation.ts";
+import {
+  describeSampling,
+  MAX_SAMPLES,
+  parseSampling,
+  type Sampling,
+  type SamplingAnswer,
+} from "./elicitation/sampling.ts";
 import { roundedProblem, withExactNumbersInTurns } from "./exact-numbers.ts";
 import type { CallFlow, RunFlow } from "./flow/run-flow.ts";
 import { isStructured, normalizeResult } from "./normalize-result.ts";
@@ -114,6 +121,8 @@ export interface CallingRun {
   seesAll?: boolean | undefined;
   /** Receives the server's progress reports. */
   onProgress?: OnCallProgress | undefined;
+  /** Why a person has to approve the call, also where the policy allows it. */
+  asks?: DecisionGround | undefined;
 }
 
 /** Answers the calls of programs. Every failure is an outcome. */
@@ -265,7 +274,9 @@ export class Dispatcher implements CallDispatcher {
       follow === undefined
         ? before
         : Object.assign(before, { flow: follow, shown: this.#options.flow?.run.conversationLabels });
-    const decision = await this.#authorize(tool, call.arguments, history);
+    const decided = await this.#authorize(tool, call.arguments, history);
+    const decision: Decision =
+      decided.kind === "allow" && run.asks !== undefined ? { kind: "ask", ...run.asks } : decided;
     const flow = this.#options.flow?.run.isLabelled === true ? await follow?.() : undefined;
     const ground = groundOf(decision);
     if (decision.kind !== "allow" || ground.rule !== undefined)
@@ -442,11 +453,19 @@ export class Dispatcher implements CallDispatcher {
   }
 
   /** Passes a server's question during a call to the person for whom the program runs. */
-  #asking(tool: Tool, { approvals }: CallingRun, wait: Wait): AskPerson {
+  #asking(tool: Tool, { approvals, events }: CallingRun, wait: Wait): AskPerson {
     const { redact = (message: string) => message } = this.#options;
     const by = { server: tool.server, tool: tool.namespacedName };
-    return (question, signal) =>
-      answerQuestion(question, by, (asked) => wait.during(approvals.elicit(asked, signal)), redact);
+    let samples = 0;
+    return (question, signal) => {
+      const elicit = (asked: ServerElicitation) => wait.during(approvals.elicit(asked, signal));
+      if (question.isForModel !== true) return answerQuestion(question, by, elicit, redact);
+      const sample = (sampling: Sampling) => wait.during(approvals.sample({ ...by, sampling }, signal));
+      const note = (decision: string, reason: string) =>
+        events?.onDecision?.({ ...by, decision, rule: "servers[].sampling", reason });
+      const isOneTooMany = ++samples > MAX_SAMPLES;
+      return answerSampling(question, { by, elicit, sample, note, isOneTooMany }, redact);
+    };
   }
 
   /** Why a tool of a known server is not known. */
@@ -636,4 +655,41 @@ async function answerQuestion(
       };
     }
   }
+}
+
+/** How a server's request for an answer of the client's model is seen through. */
+interface SeeingThrough {
+  readonly by: AskedBy;
+  readonly elicit: (asked: ServerElicitation) => Promise<ElicitationAnswer>;
+  readonly sample: (sampling: Sampling) => Promise<SamplingAnswer>;
+  /** Notes in the audit log what became of it. */
+  readonly note: (decision: string, reason: string) => void;
+  readonly isOneTooMany: boolean;
+}
+
+/** Asks a person whether the client's model may answer, and then the client. */
+async function answerSampling(
+  { params }: ServerQuestion,
+  { by, elicit, sample, note, isOneTooMany }: SeeingThrough,
+  redact: (text: string) => string,
+): Promise<QuestionAnswer> {
+  const refuse = (why: string): QuestionAnswer => {
+    note("deny", `no model answered the server: ${why}`);
+    return {
+      kind: "unasked",
+      reason: `asked for an answer of a model in the middle of the call, and ${why}`,
+    };
+  };
+  if (isOneTooMany) return refuse(`a call may ask for ${MAX_SAMPLES}`);
+  const parsed = parseSampling(params, redact);
+  if (!parsed.ok) return { kind: "invalid", reason: parsed.problem };
+  const { sampling } = parsed;
+  const asked = { mode: "form" as const, message: describeSampling(sampling), fields: [] };
+  const permission = await elicit({ ...asked, ...by });
+  if (permission.action === "unasked") return refuse(permission.why ?? "nobody can be asked here");
+  if (permission.action !== "accept") return refuse("the user did not allow it");
+  const answer = await sample(sampling);
+  if (answer.kind === "unsampled") return refuse(answer.why);
+  note("allow", `the client's model answered the server, in up to ${sampling.maxTokens} tokens`);
+  return { kind: "answered", result: answer.result };
 }

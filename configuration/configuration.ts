@@ -63,6 +63,12 @@ export interface Configuration {
   readonly discovery: Settings["discovery"];
   /** As patterns over namespaced names. */
   readonly direct: readonly string[];
+  /** Who is asked about calls and results. */
+  readonly interceptors: readonly InterceptorSettings[];
+  /** The tools of each narrow endpoint, as patterns over namespaced names. */
+  readonly toolsets: Readonly<Record<string, readonly string[]>>;
+  /** What rules see as one run of direct calls. */
+  readonly directRuns: Settings["direct"]["runs"];
   readonly audit: Plain<Settings["audit"]>;
   /** Models that improve the search for tools. */
   readonly search: {
@@ -95,6 +101,24 @@ export interface StorageSettings {
   /** The first key encrypts, and all keys decrypt. There is at least one if there is a URL. */
   readonly encryptionKeys: readonly ConfiguredSecret[];
   /** Why it cannot be used: a variable that it needs is not set. */
+  readonly off?: string | undefined;
+}
+
+/** A check of others. It has either `url` and `secret`, or `command`. */
+export interface InterceptorSettings {
+  readonly name: string;
+  readonly on: readonly ("call" | "result")[];
+  /** Patterns over namespaced names; none for all tools. */
+  readonly tools: readonly string[];
+  readonly url: ConfiguredSecret | undefined;
+  readonly secret: ConfiguredSecret | undefined;
+  readonly command: readonly [string, ...string[]] | undefined;
+  /** The folder in which the command runs. */
+  readonly cwd: string;
+  readonly timeoutMs: number;
+  /** Whether a call goes on that it gives no usable answer about. */
+  readonly failsOpen: boolean;
+  /** Why it cannot be asked: a variable that it needs is not set. */
   readonly off?: string | undefined;
 }
 
@@ -221,6 +245,8 @@ interface AnyServer {
   readonly roots?: readonly string[] | undefined;
   /** Whether clients get the views of its tools (MCP Apps). By default they do. */
   readonly apps?: boolean | undefined;
+  /** Whether it may ask for answers of the client's model. By default it may not. */
+  readonly sampling?: boolean | undefined;
   /** The labels of its data, and the labels that may flow into it. */
   readonly flow: ServerFlow;
   /** The kinds of personal data that are shown in runs that have read from this server and from no stricter one. */

@@ -15,8 +15,8 @@ import {
   auditAddresses,
   keptDays,
   policySection,
-  toolPatterns,
 } from "./settings/settings.ts";
+import { toolPatterns } from "./settings/tool-patterns.ts";
 import { MAX_CONFIGURATION_BYTES, YamlSource } from "./yaml-source.ts";
 
 /**

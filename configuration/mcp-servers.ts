@@ -269,6 +269,7 @@ export function buildServer(
     },
     roots: entry.roots?.map((folder) => resolve(directory, folder)),
     apps: entry.apps !== "off",
+    ...(entry.sampling === "allow" ? { sampling: true } : {}),
     flow: { labels: entry.labels, results: entry.results, accepts: entry.accepts, tools: entry.tools ?? {} },
     piiAllowed: entry.pii?.allow ?? [],
     off: surroundings.offOf(path),

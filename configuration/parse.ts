@@ -13,6 +13,7 @@ import { ConfigurationError, type Problem } from "./configuration-error.ts";
 import { credentialsOf, distinctSecrets, secretsOf } from "./configured-servers.ts";
 import { findListsAsLabels, locateFlowNames } from "./flow-names.ts";
 import { buildHttp, findHttpProblems, httpSecrets } from "./http-settings.ts";
+import { buildInterceptors, findInterceptorProblems, interceptorSecrets } from "./interceptor-settings.ts";
 import { buildLocalServer, findLocalToolProblems } from "./local-tools.ts";
 import { buildServer, findServerProblems } from "./mcp-servers.ts";
 import { buildModelServer, buildSearch, findExtractProblems, findSearchProblems } from "./models.ts";
@@ -23,7 +24,7 @@ import { findServerSandboxProblems } from "./server-sandbox.ts";
 import { plain } from "./settings/declare.ts";
 import { knownKeys, parseSettings, type Settings } from "./settings/settings.ts";
 import { buildStorage, findStorageProblems, storageSecrets } from "./storage-settings.ts";
-import { directPattern, findDirectProblems, locatePatterns } from "./tool-patterns.ts";
+import { directPattern, findDirectProblems, isShortDirect, locatePatterns } from "./tool-patterns.ts";
 import { MAX_CONFIGURATION_BYTES, renderPath, YamlSource } from "./yaml-source.ts";
 
 const PROGRAMS_PER_CORE = 2;
@@ -102,7 +103,7 @@ function problemsOf(issue: z.core.$ZodIssue, file: unknown): Problem[] {
 /** Problems of settings with valid keys and types that contradict each other. */
 function findProblems(
   settings: Settings,
-  { unsetIn }: ExpandedFile,
+  { unsetIn, value }: ExpandedFile,
   { environment, file, directory }: ParseOptions,
 ): Problem[] {
   const { servers, tools, sandbox } = settings;
@@ -111,7 +112,7 @@ function findProblems(
     ...findServerSandboxProblems(servers, sandbox.servers, { file, directory }),
     ...findLocalToolProblems(tools.local, servers, unsetIn),
     ...findExtractProblems(settings.extract, servers, unsetIn),
-    ...findDirectProblems(settings),
+    ...findDirectProblems(settings, isShortDirect(value)),
     ...findPiiProblems(settings.pii),
     ...findListProblems(settings),
     ...findListsAsLabels(settings),
@@ -119,6 +120,7 @@ function findProblems(
     ...findStorageProblems(settings.storage, unsetIn),
     ...findHttpProblems(settings.http),
     ...findNotifyProblems(settings.notify),
+    ...findInterceptorProblems(settings.interceptors),
   ];
   if (tools.allow !== undefined && tools.block.length > 0)
     problems.push({ path: ["tools", "block"], message: "cannot stand beside `allow`; keep one of the two" });
@@ -203,7 +205,11 @@ function buildConfiguration(
   const storage = buildStorage(settings.storage, surroundings);
   const http = buildHttp(settings.http, surroundings);
   const notify = buildNotify(settings.notify, surroundings);
-  const direct = settings.direct.map((entry) => directPattern(entry, servers) ?? entry);
+  const interceptors = buildInterceptors(settings.interceptors, surroundings);
+  const patternsOf = (entries: readonly string[]) =>
+    entries.map((entry) => directPattern(entry, servers) ?? entry);
+  const direct = patternsOf(settings.direct.tools);
+  const toolsets = mapValues(settings.toolsets, patternsOf);
   const distinct = (of: typeof secretsOf) =>
     distinctSecrets(
       [
@@ -212,6 +218,7 @@ function buildConfiguration(
           ...storageSecrets(storage),
           ...httpSecrets(http),
           ...notifySecrets(notify),
+          ...interceptorSecrets(interceptors),
           ...inheritedSecrets(environment),
         ],
       ],
@@ -236,7 +243,7 @@ function buildConfiguration(
       (name) => `${file ?? "configuration"}:${source.lineOf(["lists", name])}`,
     ),
     pii: withheld,
-    toolPatterns: locatePatterns({ ...settings, direct }, source),
+    toolPatterns: locatePatterns({ ...settings, direct, toolsets }, isShortDirect(source.value), source),
     flowNames: locateFlowNames(settings, source),
     execution: {
       ...execution,
@@ -263,6 +270,9 @@ function buildConfiguration(
     learn: settings.learn,
     discovery: settings.discovery,
     direct,
+    interceptors,
+    toolsets,
+    directRuns: settings.direct.runs,
     audit: plain(settings.audit),
     search: models.search,
     archive: { ...plain(settings.archive), path: resolve(directory, settings.archive.path) },

@@ -1,4 +1,5 @@
-/** The settings that name tools: entries of `tools`, `approvals` and `direct`, and tools with their own labels. */
+/** The settings that name tools: entries of `tools`, `approvals`, `direct` and `toolsets`, and tools with their own labels. */
+import { isObject } from "../base/json.ts";
 import { visibleLine } from "../base/visible-text.ts";
 import { similarNames } from "../catalog/search/similar-names.ts";
 import { matchesPattern, namespacedName, PROGRAMS_MODULE, serverModule } from "../protocol/tool-names.ts";
@@ -28,20 +29,55 @@ export function directPattern(entry: string, servers: readonly NamedServer[]): s
   return undefined;
 }
 
-/** The entries of `direct` that name no server. Entries without a matching tool are found when the tools are known. */
-export function findDirectProblems({ direct, servers, tools }: Settings): Problem[] {
+/** The entries of `direct` and `toolsets` that name no server. Entries without a matching tool are found when the tools are known. */
+export function findDirectProblems(
+  { direct, toolsets, servers, tools }: Settings,
+  isShort: boolean,
+): Problem[] {
   const names = [...servers.map(({ name }) => name), ...(tools.local.length > 0 ? [LOCAL_SERVER] : [])];
   const named = names.map((name) => ({ name, module: serverModule(name) }));
-  return direct.flatMap((entry, index) => {
-    if (directPattern(entry, named) !== undefined) return [];
-    const message = `names no server; write a server's name, <server>.<tool> or mcp__<server>__<tool>; servers: ${names.join(", ") || "none"}`;
-    return [{ path: ["direct", index], message }];
-  });
+  const problemsOf = (path: readonly string[], entries: readonly string[]) =>
+    entries.flatMap((entry, index) => {
+      if (directPattern(entry, named) !== undefined) return [];
+      const message = `names no server; write a server's name, <server>.<tool> or mcp__<server>__<tool>; servers: ${names.join(", ") || "none"}`;
+      return [{ path: [...path, index], message }];
+    });
+  const taken = Object.keys(toolsets).filter((name) => TAKEN.has(name));
+  return [
+    ...problemsOf(directPath(isShort), direct.tools),
+    ...Object.entries(toolsets).flatMap(([name, entries]) => problemsOf(["toolsets", name], entries)),
+    ...taken.map((name) => ({
+      path: ["toolsets", name],
+      message: `cannot have this name, because /mcp/${name} is something else`,
+    })),
+  ];
+}
+
+/** What there is below the path of MCP already. */
+const TAKEN: ReadonlySet<string> = new Set(["runs", "approvals", "audit", "logins"]);
+
+/** Whether a file has `direct` as a list, which is short for its `tools`. */
+export function isShortDirect(file: unknown): boolean {
+  return isObject(file) && Array.isArray(file.direct);
+}
+
+function directPath(isShort: boolean): readonly string[] {
+  return isShort ? ["direct"] : ["direct", "tools"];
 }
 
 /** Every setting that names tools, with its place. */
 export function locatePatterns(
-  { servers, tools, approvals, direct }: Pick<Settings, "servers" | "tools" | "approvals" | "direct">,
+  {
+    servers,
+    tools,
+    approvals,
+    direct,
+    toolsets,
+    interceptors,
+  }: Pick<Settings, "servers" | "tools" | "approvals" | "toolsets" | "interceptors"> & {
+    direct: readonly string[];
+  },
+  isShort: boolean,
   source: YamlSource,
 ): ToolPattern[] {
   return [
@@ -50,7 +86,11 @@ export function locatePatterns(
     ...locateList(["tools", "block"], tools.block, source),
     ...locateList(["approvals", "ask"], approvals.ask, source),
     ...locateList(["approvals", "allow"], approvals.allow, source),
-    ...locateList(["direct"], direct, source),
+    ...locateList(directPath(isShort), direct, source),
+    ...interceptors.flatMap((each, index) =>
+      locateList(["interceptors", index, "tools"], each.tools, source),
+    ),
+    ...Object.entries(toolsets).flatMap(([name, entries]) => locateList(["toolsets", name], entries, source)),
   ];
 }
 
@@ -65,7 +105,11 @@ function locateOwnLabels(servers: readonly ServerEntry[], source: YamlSource): T
   );
 }
 
-function locateList(path: readonly string[], patterns: readonly string[], source: YamlSource): ToolPattern[] {
+function locateList(
+  path: readonly PropertyKey[],
+  patterns: readonly string[],
+  source: YamlSource,
+): ToolPattern[] {
   return patterns.map((pattern, index) => ({
     key: renderPath([...path, index]),
     pattern,

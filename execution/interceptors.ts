@@ -38,6 +38,8 @@ export interface Surroundings {
   readonly trace?: TraceContext | undefined;
   /** Resolves when the first call may be made. */
   readonly beforeCalls?: (() => Promise<void>) | undefined;
+  /** Asks others about calls and their results (`interceptors` in ptc.yaml). */
+  readonly checks?: CallInterceptor | undefined;
   readonly startLogin?: StartLogin | undefined;
   /** Where somebody logs in whose client shows no addresses. */
   readonly loginAddress?: LoginAddress | undefined;
@@ -55,10 +57,11 @@ export interface Surroundings {
  * What surrounds each call of a run, the outermost first. A call is numbered and noted before anything can refuse it, so that
  * observers and the record have every call. A resumed run answers what it kept before anything new counts as made: neither a
  * collector nor a limit sees a call twice. The trace covers all that a call waits for: the caller's consent, a login, the server.
- * A login surrounds the limits, because a call that needed a login was not made.
+ * Others are asked once about a call, whether it needs a login or not, and what they refuse takes nothing of a limit. A login surrounds
+ * the limits, because a call that needed a login was not made.
  */
 export function callInterceptors(
-  { traced, trace, beforeCalls, startLogin, loginAddress, extracts, allowance }: Surroundings = {},
+  { traced, trace, beforeCalls, checks, startLogin, loginAddress, extracts, allowance }: Surroundings = {},
   calls: {
     log: CallLog;
     kept?: KeptCalls | undefined;
@@ -78,6 +81,7 @@ export function callInterceptors(
     onProgress && redactor && reportProgress(onProgress, redactor),
     traced?.aroundCalls ?? (trace && passTraceOn(trace)),
     beforeCalls && announceFirstCall(beforeCalls),
+    checks,
     startLogin && offerLogins(startLogin, loginAddress),
     extracts && limitExtracts(extracts.maxCalls, extracts.made),
     allowance && limitUse(allowance),

@@ -4,7 +4,7 @@ import { answersOf, Dispatcher } from "../broker/dispatcher.ts";
 import { Conversation } from "../broker/flow/conversation.ts";
 import { RunFlow } from "../broker/flow/run-flow.ts";
 import { UNKNOWN_LABEL } from "../broker/policy/data-flow.ts";
-import { RunState } from "../broker/policy/run-history.ts";
+import { type RunRead, RunState } from "../broker/policy/run-history.ts";
 import { isListed } from "../broker/policy/value-lists.ts";
 import type { ToolCatalog } from "../catalog/tool-catalog.ts";
 import type { Configuration } from "../configuration/configuration.ts";
@@ -26,7 +26,7 @@ import type { OpenRehearsal } from "./planning.ts";
 import { redactRun } from "./redact-run.ts";
 import type { RunScope } from "./run.ts";
 import type { Callable, RunHost } from "./run-host.ts";
-import type { RunRequest } from "./run-request.ts";
+import type { CallRequest, RunRequest } from "./run-request.ts";
 import { reportRun } from "./runs/report-run.ts";
 import type { KeptCall } from "./suspension/kept-calls.ts";
 import type { SuspendedRun } from "./suspension/suspended-run.ts";
@@ -53,7 +53,16 @@ export async function openScope(request: RunRequest, host: RunHost, facts: RunFa
   const { redactor, env } = host;
   const { runId, program, tools, callable, limits, earlier, beforeCalls } = facts;
   const configuration = host.configuration();
-  const state = earlier ? stateOf(earlier.calls, tools, configuration) : (facts.state ?? new RunState());
+  const state = earlier
+    ? stateOf(earlier.calls, tools, configuration, earlier.reads)
+    : (facts.state ?? new RunState());
+  const isDirect = context.source === "direct" && !isList(request);
+  if (request.together !== undefined && (isDirect || context.source !== "direct"))
+    state.join({
+      runs: request.together.runs,
+      isDirect,
+      counts: isDirect && request.together.grants !== undefined,
+    });
   const redaction = await redactRun(redactor, configuration, state);
   const flow = followsValues(configuration) ? openFlow(request, facts, state, configuration) : undefined;
   const traced = host.telemetry?.beginRun({
@@ -83,13 +92,14 @@ export async function openScope(request: RunRequest, host: RunHost, facts: RunFa
   };
   // A rehearsal knows what a run knows that is resumed from the same moment.
   const rehearsals: OpenRehearsal = ({ calls }, rehearsal) => {
-    const read = stateOf(calls, tools, configuration);
+    const read = stateOf(calls, tools, configuration, state.earlierReads);
     const own = { ...request, conversation: undefined };
     const followed =
       flow && openFlow(own, { ...facts, earlier: { calls, shown: flow.run.shown } }, read, configuration);
     return {
       dispatcher: new Dispatcher({ ...dispatching, state: read, flow: followed, rehearsal }),
       surroundings: {
+        checks: host.checks?.forRun({ runId, context, tools, isRehearsal: true }),
         allowance: request.allowance,
         extracts: model && { maxCalls: model.maxCalls, made: extractsIn(calls) },
       },
@@ -107,6 +117,7 @@ export async function openScope(request: RunRequest, host: RunHost, facts: RunFa
       traced,
       trace,
       beforeCalls: beforeCalls && (() => beforeCalls(runId)),
+      checks: host.checks?.forRun({ runId, context, tools }),
       startLogin: host.startLogin?.(context.principal),
       loginAddress: host.loginAddress?.(context.principal),
       extracts: model && { maxCalls: model.maxCalls, made },
@@ -118,6 +129,9 @@ export async function openScope(request: RunRequest, host: RunHost, facts: RunFa
       requiredProof,
     },
     flow: flow?.run,
+    grants: isDirect ? request.together?.grants : undefined,
+    toolsets: context.toolsets,
+    earlierReads: () => state.earlierReads,
     redactor: redaction.redactor,
     asking: redaction.asking,
     recorder: host.recorder(context, tools, redaction),
@@ -132,6 +146,12 @@ export async function openScope(request: RunRequest, host: RunHost, facts: RunFa
     clock,
     toolVersion: version,
   };
+}
+
+/** Whether a request is for a list of what a server offers. Clients ask for these by themselves, whatever a model does. Its labels count. */
+function isList(request: RunRequest): boolean {
+  const { call } = request as Partial<CallRequest>;
+  return call?.tool.endsWith("/list") === true;
 }
 
 /** How many calls to the model there are. */
@@ -156,7 +176,7 @@ function tellOfQuestions(
 
 /** Follows the values of a run. A resumed run starts with the answers that it got before it was suspended. */
 function openFlow(
-  { conversation, said = [] }: RunRequest,
+  { conversation, said = [], together, context }: RunRequest,
   {
     runId,
     program,
@@ -172,12 +192,14 @@ function openFlow(
   const own = conversation ?? ofSession ?? new Conversation();
   for (const text of said) own.say(text);
   const run = new RunFlow({
-    ...{ conversation: own, runId, isSticky: labels.isSticky, shown: earlier?.shown },
+    ...{ conversation: own, runId, shown: earlier?.shown },
+    // Where the conversation is the run, labels that reach no further than a run reach as far as it.
+    isSticky: labels.isSticky || (together !== undefined && context.source === "direct"),
     isPlain:
       plain.length === 0 ? undefined : (value) => plain.some((name) => isListed(labels.lists, name, value)),
     program: program.code === undefined ? [] : [program.code],
     data: [program.data, ...(program.files ?? []).map(readableFile)],
-    earlier: labels.labelsRead(state.reads.filter(({ isEarlier }) => isEarlier)),
+    earlier: labels.labelsRead(state.earlierReads),
   });
   for (const [index, { tool: name, outcome }] of (earlier?.calls ?? []).entries()) {
     if (outcome === undefined) continue;
@@ -207,8 +229,9 @@ function stateOf(
   calls: readonly KeptCall[],
   tools: Pick<ToolCatalog, "get">,
   { servers }: Pick<Configuration, "servers">,
+  earlier: readonly RunRead[] = [],
 ): RunState {
-  const state = new RunState();
+  const state = new RunState(earlier);
   for (const [index, { tool: name, outcome }] of calls.entries()) {
     // The run has read the answer of a tool even if the tool no longer exists.
     const tool = tools.get(name) ?? formerTool(name, servers);

@@ -13,6 +13,7 @@ import type { Redactor } from "../secrets/redaction.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { ToolServers } from "../upstream/tool-servers.ts";
+import type { Checks } from "./checks/checks.ts";
 import type { RunRecorder } from "./record/run-recorder.ts";
 import type { RunRedaction } from "./redact-run.ts";
 import type { RunFeed } from "./runs/run-feed.ts";
@@ -57,6 +58,8 @@ export interface RunHost {
   readonly startLogin?: ((principal: string) => StartLogin) | undefined;
   /** Tells people of questions that wait. If absent, nobody is told. */
   readonly notifier?: Notifier | undefined;
+  /** Asks others about calls and results. If absent, nobody is asked. */
+  readonly checks?: Checks | undefined;
   /** Where a principal logs in who is not at this machine. */
   readonly loginAddress?: ((principal: string) => LoginAddress | undefined) | undefined;
   /** Receives the events of runs. */

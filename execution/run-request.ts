@@ -1,6 +1,7 @@
-import type { ApprovalAnswer, Approver } from "../broker/approvals/approvals.ts";
+import type { ApprovalAnswer, Approver, Grants } from "../broker/approvals/approvals.ts";
 import type { Conversation } from "../broker/flow/conversation.ts";
 import type { Viewer } from "../broker/policy/authorizer.ts";
+import type { ConversationRuns } from "../broker/policy/run-history.ts";
 import type { TypecheckMode } from "../languages/language.ts";
 import type { UnresolvedProgram } from "../languages/resolve-program.ts";
 import type { ConsoleEntry } from "../protocol/console-stream.ts";
@@ -26,6 +27,8 @@ export interface RunRequest extends Readonly<CallObserver> {
   readonly suspends?: boolean | undefined;
   /** The conversation with a model that the run belongs to; by default that of its session, or a new one. */
   readonly conversation?: Conversation | undefined;
+  /** What the runs of that conversation have come to, where rules see its direct calls together (`direct.runs`). */
+  readonly together?: RunsTogether | undefined;
   /** Texts of the user, in the user's own words and not in the model's. */
   readonly said?: readonly string[] | undefined;
   /** The trace of the caller. */
@@ -34,6 +37,13 @@ export interface RunRequest extends Readonly<CallObserver> {
   readonly allowance?: Allowance | undefined;
   /** Cancels the run. */
   readonly signal: AbortSignal;
+}
+
+/** What the runs of one conversation have come to. */
+export interface RunsTogether {
+  readonly runs: ConversationRuns;
+  /** What was approved for all of its direct calls. If absent, requests may be of several conversations: none counts for another. */
+  readonly grants?: Grants | undefined;
 }
 
 /** A program to run. A `resumed` run keeps its own program, limits and mode. */

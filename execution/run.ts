@@ -3,10 +3,11 @@ import { setImmediate } from "node:timers/promises";
 import type { Clock } from "../base/clock.ts";
 import { withinOwnBoundary } from "../base/faults.ts";
 import { jsonLine } from "../base/json.ts";
-import { type Approver, RunApprovals } from "../broker/approvals/approvals.ts";
+import { type Approver, type Grants, RunApprovals } from "../broker/approvals/approvals.ts";
 import { interceptQuestions, redactQuestion } from "../broker/approvals/question-interceptors.ts";
 import type { CallDispatcher } from "../broker/dispatcher.ts";
 import type { RunFlow } from "../broker/flow/run-flow.ts";
+import type { RunRead } from "../broker/policy/run-history.ts";
 import type { TypecheckMode } from "../languages/language.ts";
 import type { SessionPlace } from "../languages/program.ts";
 import { inputDigest, type Program } from "../languages/program.ts";
@@ -42,6 +43,12 @@ export interface RunScope extends Readonly<CallObserver> {
   readonly approver: Approver;
   /** What surrounds calls and questions, besides the interceptors of every run. */
   readonly surroundings?: Surroundings | undefined;
+  /** The toolsets to which it is narrowed. */
+  readonly toolsets?: readonly string[] | undefined;
+  /** What was approved for the direct calls of its conversation, if it is one of them. */
+  readonly grants?: Grants | undefined;
+  /** What other runs of its session or conversation have read. */
+  readonly earlierReads?: (() => readonly RunRead[]) | undefined;
   /** Follows the values of its calls, if anything is labelled. */
   readonly flow?: RunFlow | undefined;
   readonly redactor: Redactor;
@@ -211,6 +218,8 @@ function open(scope: RunScope, body: RunBody<unknown>, facts: RunFacts, faulted:
         typecheck: body.typecheck,
         approvals: approvals.soFar,
         shown: scope.flow?.shown,
+        reads: scope.earlierReads?.(),
+        toolsets: scope.toolsets,
       };
       return keeper.keep(kept, redactQuestion(question, shown), ticket);
     });
@@ -221,6 +230,7 @@ function open(scope: RunScope, body: RunBody<unknown>, facts: RunFacts, faulted:
   );
   const approvals = new RunApprovals(facts.runId, approver, recording, {
     earlier: earlier?.approvals,
+    shared: scope.grants,
     answered: resumed?.answered,
     suspend: suspension && ((question, ticket) => suspension.request(question, ticket)),
     plan: planning && ((question, giveUp) => planning.plan(question, giveUp)),

@@ -43,6 +43,8 @@ const KeptToken = z.object({
   digest: z.string(),
   groups: z.array(z.string()),
   scopes: z.array(z.enum(SCOPES)),
+  /** The toolsets to which it is narrowed; absent if it is not. */
+  toolsets: z.optional(z.array(z.string())),
   created_at: z.number(),
   expires_at: z.number(),
   /** The principal who made it for themselves; absent where it is one of the project. */
@@ -51,12 +53,15 @@ const KeptToken = z.object({
   owner_groups: z.optional(z.array(z.string())),
 });
 export type KeptToken = z.infer<typeof KeptToken>;
-const Kept = z.object({ version: z.literal(1), tokens: z.array(KeptToken).max(MAX_TOKENS) });
+/** The second version has tokens that are narrowed. A ptc that knows nothing of that does not read it, and so widens none. */
+const Kept = z.object({ version: z.literal([1, 2]), tokens: z.array(KeptToken).max(MAX_TOKENS) });
 
 /** What a token is made of. */
 interface NewToken {
   readonly groups: readonly string[];
   readonly scopes: readonly Scope[];
+  /** The toolsets to which it is narrowed; none by default. */
+  readonly toolsets?: readonly string[] | undefined;
   /** Milliseconds since 1970. */
   readonly expiresAt: number;
   /** The principal as whom it acts; absent for a token of the project. */
@@ -106,7 +111,7 @@ export class Tokens {
    */
   async create(
     name: string,
-    { groups, scopes, expiresAt, owner, ownerGroups = [] }: NewToken,
+    { groups, scopes, toolsets = [], expiresAt, owner, ownerGroups = [] }: NewToken,
   ): Promise<string> {
     if (!TOKEN_NAME.test(name))
       throw new TokenError(
@@ -124,7 +129,8 @@ export class Tokens {
       const created = { name, digest: digestOf(token).toString("base64url"), created_at: this.#now() };
       const granted = { groups: [...groups], scopes: [...scopes], expires_at: expiresAt };
       const owned = owner === undefined ? {} : { owner, owner_groups: [...ownerGroups].sort() };
-      return [...kept, { ...created, ...granted, ...owned }];
+      const narrow = toolsets.length === 0 ? {} : { toolsets: [...toolsets] };
+      return [...kept, { ...created, ...granted, ...narrow, ...owned }];
     });
     return token;
   }
@@ -173,7 +179,7 @@ export class Tokens {
       if (timingSafeEqual(Buffer.from(each.digest, "base64url"), given)) found = each;
     if (found === undefined) return invalidToken("the token was revoked, or is not known");
     if (found.expires_at <= this.#now()) return invalidToken("the token has expired");
-    const { name, groups, scopes, owner, owner_groups: ownerGroups } = found;
+    const { name, groups, scopes, toolsets = [], owner, owner_groups: ownerGroups } = found;
     if (owner !== undefined && ownerGroups === undefined)
       return invalidToken("the token was made before what binds its owner was kept; make it again");
     const boundGroups = (ownerGroups ?? []).filter((group) => !groups.includes(group));
@@ -185,6 +191,7 @@ export class Tokens {
         ...(groups.length === 0 ? {} : { groups }),
         ...(boundGroups.length === 0 ? {} : { boundGroups }),
         ...(owner === undefined ? {} : { withOwnToken: true as const }),
+        ...(toolsets.length === 0 ? {} : { toolsets: [...toolsets].sort() }),
       },
       scopes: new Set(scopes),
     };
@@ -197,7 +204,8 @@ export class Tokens {
         throw error;
       });
       const tokens = change(known);
-      await this.#place.write(`${JSON.stringify({ version: 1, tokens } satisfies z.infer<typeof Kept>)}\n`);
+      const version = tokens.some(({ toolsets }) => toolsets !== undefined) ? 2 : 1;
+      await this.#place.write(`${JSON.stringify({ version, tokens } satisfies z.infer<typeof Kept>)}\n`);
     });
     this.#read = undefined;
   }

@@ -381,6 +381,10 @@ export interface PtcConfig {
          */
         apps?: "allow" | "off";
         /**
+         * whether it may ask for answers of the client's model during a call, about each of which a person is asked ([docs](clients.md#answers-of-the-clients-model)); `off` by default
+         */
+        sampling?: "allow" | "off";
+        /**
          * whether all principals share one connection to it, and on stdio one process. By default each principal has its own; share only servers that hold no personal data
          */
         shared?: boolean;
@@ -1038,10 +1042,63 @@ export interface PtcConfig {
    * which tools `ptc serve` lists beside its own: `auto`, all where they cost less than 2 % of a context of 200,000 tokens and no call is decided by what its run has read; `direct`, all, and clients also get everything else that servers offer: [docs](clients.md#all-that-servers-offer); `search`, none
    */
   discovery?: "auto" | "search" | "direct";
+  direct?:
+    | {
+        /**
+         * servers and tools that are always listed: a server's name, `<server>.<tool>`, or a pattern of `mcp__<server>__<tool>`; `direct: [...]` is short for it
+         */
+        tools?: string[] | null;
+        /**
+         * what rules see as one run: all direct calls of a `conversation`, or each `call` by itself: [docs](clients.md#a-conversation-is-a-run)
+         */
+        runs?: "conversation" | "call";
+      }
+    | (string[] | null);
   /**
-   * servers and tools that are always listed: a server's name, `<server>.<tool>`, or a pattern of `mcp__<server>__<tool>`
+   * checks of others, which are asked about calls and their results: [docs](policy.md#checks-of-others)
    */
-  direct?: string[] | null;
+  interceptors?:
+    | {
+        /**
+         * what the audit log calls it: `interceptors.NAME`
+         */
+        name: string;
+        /**
+         * what it is asked about: a `call` before it is made, its `result` before anybody gets it
+         */
+        on?: ("call" | "result")[];
+        /**
+         * patterns of the tools that it is asked about; by default all
+         */
+        tools?: string[] | null;
+        /**
+         * where it is asked by a POST of JSON; https, or http on this machine; a value as for `servers[].env`
+         */
+        url?: string | { [key: string]: unknown };
+        /**
+         * what signs the request, as Standard Webhooks has it: `whsec_` and 24 to 64 bytes in base64; a value as for `servers[].env`
+         */
+        secret?: string | { [key: string]: unknown };
+        /**
+         * a command instead of `url`, which reads the request from stdin and prints its answer, in the folder of ptc.yaml
+         */
+        command?: string[];
+        /**
+         * how long an answer may take
+         */
+        timeout_seconds?: number;
+        /**
+         * what becomes of a call without a usable answer: `closed`, it is refused, or its result withheld; `open`, it goes on, and the audit log says so
+         */
+        fail?: "closed" | "open";
+      }[]
+    | null;
+  /**
+   * narrow endpoints, each with the tools that it has, as `direct.tools` names them: at `/mcp/NAME` over HTTP, with `ptc serve --toolset NAME` over stdio, and for tokens of `ptc token create --toolset NAME`: [docs](clients.md#narrow-endpoints)
+   */
+  toolsets?: {
+    [k: string]: string[];
+  };
   /**
    * whether ptc learns and uses types of results that tools do not declare: [learned types](learned-types.md)
    */

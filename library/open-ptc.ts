@@ -9,6 +9,7 @@ import { oneLine } from "../base/visible-text.ts";
 import { describePlanned } from "../broker/approvals/approval-text.ts";
 import { LATER } from "../broker/approvals/approvals.ts";
 import { isApprovable } from "../broker/approvals/plan.ts";
+import { NOT_SAMPLED } from "../broker/elicitation/sampling.ts";
 import type { Viewer } from "../broker/policy/authorizer.ts";
 import { CatalogError } from "../catalog/catalog-error.ts";
 import { ConfigurationError } from "../configuration/configuration-error.ts";
@@ -277,7 +278,7 @@ export class OpenPtc implements Ptc {
     const context = this.#contextOf(options);
     const key = JSON.stringify([context.principal, context.groups, options.conversation]);
     const known = this.#connections.get(key) ?? {
-      connection: this.#open.service.connect(context),
+      connection: this.#open.service.connect(context, { isOfMany: options.conversation === undefined }),
       requests: 0,
     };
     this.#connections.delete(key);
@@ -465,11 +466,14 @@ function asking(
   warn: (message: string) => void,
 ): AskPerson {
   return async (question, signal) => {
-    const answer =
-      question.kind === "elicitation"
-        ? await elicit(question, onElicit, signal)
-        : await decide(question.request, approve, signal, warn);
-    return answer as never;
+    switch (question.kind) {
+      case "approval":
+        return (await decide(question.request, approve, signal, warn)) as never;
+      case "elicitation":
+        return (await elicit(question, onElicit, signal)) as never;
+      case "sampling":
+        return NOT_SAMPLED as never;
+    }
   };
 }
 

@@ -5,7 +5,7 @@
  */
 
 import { spawn } from "node:child_process";
-import { createHmac, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "../base/faults.ts";
 import { writeJson } from "../base/json.ts";
@@ -13,6 +13,7 @@ import type { NotifySettings } from "../configuration/configuration.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import type { ConfiguredSecret } from "../upstream/secret-source.ts";
 import { type Notice, noticeOf, type WaitingQuestion } from "./notice.ts";
+import { addressOf, signedHeaders } from "./signing.ts";
 import { slackMessage } from "./slack.ts";
 
 interface NotifierOptions {
@@ -93,15 +94,7 @@ export class Notifier {
     });
     const id = `msg_${randomUUID()}`;
     await this.#patiently(url, async (address, signal) => {
-      const key = keyOf(await this.#options.readSecret(secret, signal));
-      const at = Math.floor(Date.now() / 1_000);
-      const signature = createHmac("sha256", key).update(`${id}.${at}.${body}`).digest("base64");
-      const headers = {
-        "Content-Type": "application/json",
-        "webhook-id": id,
-        "webhook-timestamp": String(at),
-        "webhook-signature": `v1,${signature}`,
-      };
+      const headers = signedHeaders(await this.#options.readSecret(secret, signal), id, body);
       return fetch(address, { method: "POST", headers, body, signal, redirect: "manual" });
     });
   }
@@ -168,23 +161,4 @@ export class Notifier {
       );
     });
   }
-}
-
-/** The key of a secret as Standard Webhooks writes it. @throws Error */
-function keyOf(secret: string): Buffer {
-  const [, encoded = ""] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret) ?? [];
-  const key = Buffer.from(encoded, "base64");
-  if (key.length < 24 || key.length > 64)
-    throw new Error("its secret must be `whsec_` and 24 to 64 bytes in base64");
-  return key;
-}
-
-/** @throws Error that does not repeat the text */
-function addressOf(text: string): URL {
-  if (URL.canParse(text)) {
-    const url = new URL(text);
-    const isHere = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(url.hostname);
-    if (url.protocol === "https:" || (url.protocol === "http:" && isHere)) return url;
-  }
-  throw new Error("its URL must be an https URL (http on this machine)");
 }

@@ -3,6 +3,7 @@ import { clock } from "../base/clock.ts";
 import { IsolatingValidator } from "../broker/schemas/schema-validator.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { consoleAddress } from "../configuration/http-settings.ts";
+import { Checks } from "../execution/checks/checks.ts";
 import type { ProgramHost } from "../execution/run-host.ts";
 import { LazySessions, projectOf } from "../execution/sessions/open-sessions.ts";
 import type { SessionsOptions } from "../execution/sessions/sessions.ts";
@@ -74,6 +75,12 @@ export function composeExecution(project: Project, options: ExecutionOptions): E
     env,
     onWarning: project.onWarning,
   });
+  const checks = new Checks({
+    settings: () => current.interceptors,
+    readSecret: async (secret, signal) => (await readAuthSecret(secret, secrets, signal)) ?? "",
+    redactor: project.redactor,
+    env,
+  });
   const sessions = new LazySessions({
     sandboxesWith: (runner) => sandboxes.withRunner(runner),
     settings: () => current.sessions,
@@ -83,7 +90,14 @@ export function composeExecution(project: Project, options: ExecutionOptions): E
     project: () => projectOf(current),
   });
   project.onClose(() =>
-    Promise.all([sessions.close(), notifier.close(), validator.close(), languages.close(), swept]),
+    Promise.all([
+      sessions.close(),
+      notifier.close(),
+      checks.close(),
+      validator.close(),
+      languages.close(),
+      swept,
+    ]),
   );
   return {
     servers,
@@ -100,6 +114,7 @@ export function composeExecution(project: Project, options: ExecutionOptions): E
       authorizer: options.authorizer,
       recorder: recorderOf(project, audit),
       notifier,
+      checks,
       runs: options.runs,
       startLogin: (principal) => async (server, signal) => {
         const webLogins = options.webLogins?.();

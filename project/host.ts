@@ -31,7 +31,7 @@ import type { UnresolvedProgram } from "../languages/resolve-program.ts";
 import { openLoginStore } from "../logins/logins.ts";
 import type { WebLogins, WebLoginsOptions } from "../logins/web-logins.ts";
 import type { Answered, SlackAnswer } from "../notify/slack.ts";
-import { continuing, identityOf } from "../protocol/run-context.ts";
+import { continuing, identityOf, narrowed } from "../protocol/run-context.ts";
 import { openUseCounters } from "../storage/storage.ts";
 import { loadProgramTools, type ProgramTools } from "../tools/program-tools.ts";
 import { Callers } from "../upstream/authorization/callers.ts";
@@ -199,7 +199,13 @@ export class Host implements ProgramRunner {
   async run(asked: ProgramRequest): Promise<ExecutedProgram> {
     const { observer } = this.#options;
     const { resumed, context } = asked;
-    const request = resumed === undefined ? asked : { ...asked, context: continuing(context, resumed.began) };
+    const request =
+      resumed === undefined
+        ? asked
+        : {
+            ...asked,
+            context: narrowed(continuing(context, resumed.began), resumed.run.toolsets ?? []),
+          };
     const arrival = this.#arrivals.note(request);
     const release = this.#hold(request);
     try {

@@ -12,6 +12,7 @@ import { whyNoServers } from "../configuration/configured-servers.ts";
 import { FollowedConfiguration } from "../configuration/follow.ts";
 import { DEFAULT_LISTEN, parseListen } from "../configuration/http-settings.ts";
 import { followsValues } from "../configuration/policy/configured-flow.ts";
+import { narrowed } from "../protocol/run-context.ts";
 import type { Sealer } from "../secrets/sealing.ts";
 import type { McpService } from "../server/mcp/service.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
@@ -19,6 +20,7 @@ import { version } from "../system/package.ts";
 import { LOCAL_USER, localContext } from "./local-user.ts";
 import { Refusal } from "./refusal.ts";
 import type { OpenService } from "./service.ts";
+import { refuseUnknownToolset } from "./tokens.ts";
 
 /** How long to wait for a clean end, over stdio: clients wait less than a second for a server that they end. */
 const PATIENCE_MS = 250;
@@ -32,6 +34,8 @@ export interface ServeOptions {
   config: string | undefined;
   /** Where to listen, as HOST:PORT; `true` for where the configuration says, and `undefined` for the standard streams. */
   http: string | true | undefined;
+  /** The toolset to which the client is narrowed, over the standard streams. */
+  toolset?: string | undefined;
 }
 
 /** What serving uses of its process. */
@@ -54,13 +58,18 @@ export interface ServeSurroundings {
  * @throws Refusal, ConfigurationError
  */
 export async function serve(
-  { config, http }: ServeOptions,
+  { config, http, toolset }: ServeOptions,
   surroundings: ServeSurroundings,
 ): Promise<boolean> {
   const { env, cwd, onWarning, tell } = surroundings;
   const onEdit = (message: string) => void tell(oneLine(message));
   const following = await FollowedConfiguration.open({ flag: config, env, cwd, onEdit });
   const { current: configuration } = following;
+  if (toolset !== undefined && http !== undefined)
+    throw new Refusal(
+      "--toolset is for a client that starts ptc; over HTTP, each has its own address: /mcp/NAME",
+    );
+  if (toolset !== undefined) refuseUnknownToolset("--toolset", toolset, configuration);
   const instead = findEntryInstead(configuration, env, cwd);
   if (instead !== undefined) {
     void tell(
@@ -89,7 +98,7 @@ export async function serve(
     answerAt = `${url.href}/approvals`;
   };
   const hasServed = await (listen === undefined
-    ? serveStreams(open, surroundings)
+    ? serveStreams(open, surroundings, toolset)
     : serveHttp(open, listen, surroundings, onUrl));
   following.stop();
   await project.close(listen === undefined ? PATIENCE_MS : HTTP_PATIENCE_MS);
@@ -114,11 +123,13 @@ async function standAside({ stdin, stdout, onSignal, onWarning }: ServeSurroundi
 async function serveStreams(
   { service, host }: OpenService,
   { env, stdin, stdout, onSignal, onWarning }: ServeSurroundings,
+  toolset: string | undefined,
 ): Promise<true> {
   onSignal(() => stdin.destroy());
   const { serveMcp } = await import("../server/mcp/mcp-server.ts");
   // One process started ptc and has its standard streams: one conversation.
-  const context = { ...localContext("serve", env), session: randomUUID() };
+  const local = narrowed(localContext("serve", env), toolset === undefined ? [] : [toolset]);
+  const context = { ...local, session: randomUUID() };
   const said = followsValues(host.configuration)
     ? await listenForUser(service, host.project.own.state.path)
     : undefined;
@@ -209,6 +220,7 @@ async function serveHttp(
         maxAgeMs: () => host.configuration.approvals.expireMs,
       }),
       sessionSealer: sealedState(sealer, { now, maxAgeMs: () => SESSION_MS, maxChars: MAX_ANSWER_CHARS }),
+      hasToolset: (name) => Object.hasOwn(host.configuration.toolsets, name),
       metrics,
       whyNotReady: () => whyNotReady(host),
       onWarning,
@@ -220,6 +232,8 @@ async function serveHttp(
   onUrl(server.url);
   void host.warm();
   await tell(`serving MCP at ${server.url.href}`);
+  for (const name of Object.keys(host.configuration.toolsets))
+    await tell(`serving toolset '${name}' at ${server.url.href}/${name}`);
   if (pages !== undefined) await tell(pages.where());
   await stopped.promise;
   pages?.close();

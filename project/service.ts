@@ -2,7 +2,7 @@
 import { clock } from "../base/clock.ts";
 import { whyNoServers } from "../configuration/configured-servers.ts";
 import type { FollowedConfiguration } from "../configuration/follow.ts";
-import { everyLabel } from "../configuration/policy/configured-flow.ts";
+import { everyLabel, isDecidedByRun } from "../configuration/policy/configured-flow.ts";
 import { whyNoSession } from "../execution/sessions/session-name.ts";
 import { McpService } from "../server/mcp/service.ts";
 import { openSharedFacts } from "../storage/storage.ts";
@@ -56,6 +56,10 @@ export async function openService(
     approvesAtClient: () => project.configuration.approvals.require === "any",
     whyNoSession: (name) => whyNoSession(name, project.configuration),
     checkValue,
+    direct: () => ({
+      isOneRun: project.configuration.directRuns === "conversation",
+      isDecidedByRun: isDecidedByRun(project.configuration),
+    }),
     labels: () => everyLabel(project.configuration),
     views: () => clientViews(project.configuration),
     facts: isOneOfMany ? openSharedFacts(project.configuration, project.env) : undefined,

@@ -1,5 +1,6 @@
 /** Tokens for agents that no issuer knows, which `ptc serve --http` takes. */
-import type { Scope } from "../configuration/configuration.ts";
+import { visibleLine } from "../base/visible-text.ts";
+import type { Configuration, Scope } from "../configuration/configuration.ts";
 import { principalOfToken } from "../identity/caller.ts";
 import { TokenError, Tokens } from "../identity/tokens.ts";
 import { LockError } from "../system/lock-file.ts";
@@ -14,6 +15,8 @@ export interface KnownToken {
   owner: string | null;
   groups: readonly string[];
   scopes: readonly Scope[];
+  /** The toolsets to which it is narrowed; none if it is not. */
+  toolsets: readonly string[];
   createdAt: number;
   expiresAt: number;
 }
@@ -28,8 +31,10 @@ export interface KnownToken {
 export async function createToken(
   project: Project,
   name: string,
-  rights: { groups: string[]; scopes: Scope[]; expiresAt: number },
+  rights: { groups: string[]; scopes: Scope[]; expiresAt: number; toolsets?: string[] },
 ): Promise<{ token: string; principal: string }> {
+  for (const toolset of rights.toolsets ?? [])
+    refuseUnknownToolset("--toolset", toolset, project.configuration);
   const token = await asked(() => tokensOf(project).create(name, rights));
   return { token, principal: principalOfToken(name) };
 }
@@ -37,12 +42,13 @@ export async function createToken(
 /** The tokens of a project. @throws Refusal, ArchiveError */
 export async function listTokens(project: Project): Promise<KnownToken[]> {
   const kept = await asked(() => tokensOf(project).list());
-  return kept.map(({ name, owner, groups, scopes, created_at, expires_at }) => ({
+  return kept.map(({ name, owner, groups, scopes, toolsets = [], created_at, expires_at }) => ({
     name,
     principal: owner ?? principalOfToken(name),
     owner: owner ?? null,
     groups,
     scopes,
+    toolsets,
     createdAt: created_at,
     expiresAt: expires_at,
   }));
@@ -51,6 +57,18 @@ export async function listTokens(project: Project): Promise<KnownToken[]> {
 /** Ends a token. @param owner who made it in the console. @throws Refusal if there is none; ArchiveError */
 export function revokeToken(project: Project, name: string, owner: string | undefined): Promise<void> {
   return asked(() => tokensOf(project).revoke(name, owner));
+}
+
+/** @throws Refusal that names the toolsets that there are. */
+export function refuseUnknownToolset(
+  flag: string,
+  name: string,
+  { toolsets }: Pick<Configuration, "toolsets">,
+): void {
+  if (Object.hasOwn(toolsets, name)) return;
+  const known = Object.keys(toolsets);
+  const there = known.length === 0 ? "ptc.yaml has no `toolsets`" : `there are ${known.join(", ")}`;
+  throw new Refusal(`${flag}: there is no toolset '${visibleLine(name)}'; ${there}`);
 }
 
 function tokensOf({ configuration, env }: Project): Tokens {

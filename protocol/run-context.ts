@@ -17,6 +17,8 @@ export interface RunContext {
   readonly boundGroups?: readonly string[];
   /** Whether they came with a token that a person made for themself, which may have fewer groups than the person (`owns`). */
   readonly withOwnToken?: true;
+  /** The toolsets to which it is narrowed: what is not in each of them is not there. */
+  readonly toolsets?: readonly string[];
   readonly source: RunSource;
   /** Which conversation with a client it belongs to, where there is one. */
   readonly session?: string;
@@ -33,7 +35,10 @@ export interface RunContext {
 }
 
 /** Who somebody is to rules, limits and access: the principal, and the groups that count for it. */
-export type Identified = Pick<RunContext, "principal" | "groups" | "boundGroups" | "withOwnToken">;
+export type Identified = Pick<
+  RunContext,
+  "principal" | "groups" | "boundGroups" | "withOwnToken" | "toolsets"
+>;
 
 type PossiblyIdentified = Pick<Identified, "principal"> & {
   readonly [Member in Exclude<keyof Identified, "principal">]?: Identified[Member] | undefined;
@@ -41,12 +46,13 @@ type PossiblyIdentified = Pick<Identified, "principal"> & {
 
 /** Of what somebody is, only what rules, limits and access go by. */
 export function identityOf(of: PossiblyIdentified): Identified {
-  const { principal, groups, boundGroups, withOwnToken } = of;
+  const { principal, groups, boundGroups, withOwnToken, toolsets } = of;
   return {
     principal,
     ...(groups === undefined ? {} : { groups }),
     ...(boundGroups === undefined ? {} : { boundGroups }),
     ...(withOwnToken === undefined ? {} : { withOwnToken }),
+    ...(toolsets === undefined ? {} : { toolsets }),
   };
 }
 
@@ -65,8 +71,10 @@ export function owns(viewer: Identified, of: Identified): boolean {
  * With what somebody continues a run of theirs: what is permitted to both who began it and who continues it, and bound by all that
  * binds either.
  */
-export function continuing<T extends Identified>(context: T, began: Identified): T {
-  const key = (of: Identified) => identityKey(identityOf({ ...of, withOwnToken: undefined }));
+export function continuing<T extends Identified>(given: T, began: Identified): T {
+  const context = narrowed(given, began.toolsets ?? []);
+  const key = (of: Identified) =>
+    identityKey(identityOf({ ...of, withOwnToken: undefined, toolsets: undefined }));
   if (key(context) === key(began)) return context;
   const groups = (began.groups ?? []).filter((group) => context.groups?.includes(group));
   const all = [context, began].flatMap((each) => [...(each.groups ?? []), ...(each.boundGroups ?? [])]);
@@ -79,7 +87,9 @@ export function continuing<T extends Identified>(context: T, began: Identified):
  * their own that have the same groups.
  */
 export function callerKey(caller: Identified): string {
-  return caller.withOwnToken === true ? identityKey(caller) : caller.principal;
+  if (caller.withOwnToken === true) return identityKey(caller);
+  const { principal, toolsets = [] } = caller;
+  return toolsets.length === 0 ? principal : JSON.stringify([principal, toolsets]);
 }
 
 /**
@@ -105,9 +115,28 @@ export function wayOf(
 }
 
 /** Equal for those who are the same to every rule and limit, whatever the order of their groups. */
-export function identityKey({ principal, groups = [], boundGroups = [], withOwnToken }: Identified): string {
+export function identityKey({
+  principal,
+  groups = [],
+  boundGroups = [],
+  withOwnToken,
+  toolsets = [],
+}: Identified): string {
   const bound = [...boundGroups].sort();
-  return JSON.stringify([principal, [...groups].sort(), bound, ...(withOwnToken ? ["token"] : [])]);
+  const narrow = toolsets.length === 0 ? [] : [{ toolsets }];
+  return JSON.stringify([
+    principal,
+    [...groups].sort(),
+    bound,
+    ...(withOwnToken ? ["token"] : []),
+    ...narrow,
+  ]);
+}
+
+/** Somebody who is given no more than what these toolsets have too. */
+export function narrowed<T extends Identified>(of: T, toolsets: readonly string[]): T {
+  if (toolsets.length === 0) return of;
+  return { ...of, toolsets: [...new Set([...(of.toolsets ?? []), ...toolsets])].sort() };
 }
 
 /** Who uses ptc where: a principal such as `local` is the same for everybody, and this is not. */

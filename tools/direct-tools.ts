@@ -52,14 +52,14 @@ export interface DirectTools {
   readonly tokens: number;
   /** The approximate cost of all tools in tokens, if it decides what is listed. Counting stops at `AUTO_TOKENS`. */
   readonly ofAll?: number | undefined;
-  /** Whether all tools are left to programs, because decisions depend on what a run has read, and a direct call has read nothing. */
+  /** Whether all tools are left to programs, because decisions depend on what a run has read, and a direct call by itself has read nothing. */
   readonly isApart?: boolean;
   /** The tools that should be listed but cannot be, with the reason. */
   readonly unlistable: ReadonlyMap<string, string>;
 }
 
 type Choice = Pick<Configuration, "discovery" | "direct" | "servers" | "policy" | "managed"> &
-  Partial<Pick<Configuration, "labels">>;
+  Partial<Pick<Configuration, "labels" | "directRuns">>;
 
 const NONE: DirectTools = { tools: [], tokens: 0, unlistable: new Map() };
 
@@ -76,7 +76,8 @@ export function chooseDirectTools(view: Pick<ToolCatalog, "servers">, configurat
     .flatMap((server) => server.tools.filter((tool) => !isMethod(tool)));
   const isNamed = ({ namespacedName }: Tool) => direct.some((each) => matchesPattern(each, namespacedName));
   const ofAll = discovery === "auto" ? costUpTo(tools, AUTO_TOKENS) : undefined;
-  const isApart = discovery === "auto" && isDecidedByRun(configuration);
+  const isApart =
+    discovery === "auto" && configuration.directRuns !== "conversation" && isDecidedByRun(configuration);
   const views = clientViews(configuration);
   const isWhole = views !== undefined;
   const isAll = discovery === "direct" || (ofAll !== undefined && ofAll < AUTO_TOKENS && !isApart);

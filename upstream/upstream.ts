@@ -29,15 +29,17 @@ export interface ToolProblem {
 
 /** A server's question during a call. Bounded in size, otherwise unchecked. */
 export interface ServerQuestion {
-  /** The parameters of `elicitation/create` (MCP 2025-11-25 and 2026-07-28, "Elicitation"). */
+  /** The parameters of `elicitation/create` (MCP 2025-11-25 and 2026-07-28, "Elicitation"), or of `sampling/createMessage`. */
   params: unknown;
+  /** Whether it is for the client's model (`sampling/createMessage`), and not for a person. */
+  isForModel?: boolean | undefined;
   /** Whether the question certainly belongs to this call. Over stdio, an older server does not say to which call it belongs. */
   isCertain: boolean;
 }
 
 /** The outcome of a question. */
 export type QuestionAnswer =
-  /** The result of `elicitation/create` that is sent to the server. */
+  /** The result of the request that is sent to the server. */
   | { kind: "answered"; result: Readonly<Record<string, unknown>> }
   /** The question is not valid. The server is told why. `reason` is phrased to follow the server's name. */
   | { kind: "invalid"; reason: string }

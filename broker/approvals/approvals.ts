@@ -8,6 +8,7 @@ import {
   NOT_ASKED,
   type ServerElicitation,
 } from "../elicitation/elicitation.ts";
+import { NOT_SAMPLED, type SamplingAnswer, type SamplingRequest } from "../elicitation/sampling.ts";
 import type { CallFlow } from "../flow/run-flow.ts";
 import { describeValues } from "../policy/data-flow.ts";
 import { type ArgumentPattern, matchesArguments } from "./argument-pattern.ts";
@@ -133,6 +134,8 @@ export interface Approver {
   answeredElsewhere?(request: ApprovalRequest, answer: ApprovalAnswer | undefined): void;
   /** Puts a question of a server to a person. If absent, nobody can be asked. */
   elicit?(elicitation: ElicitationRequest, signal: AbortSignal): Promise<ElicitationAnswer>;
+  /** Puts a server's request to the client's model. If absent, there is none. */
+  sample?(request: SamplingRequest, signal: AbortSignal): Promise<SamplingAnswer>;
   /** Whether the person's client can show and open URLs. By default it cannot. */
   canVisit?(): boolean;
   /** Whether it answers for a tool by itself, so that nobody is shown a plan. By default it asks somebody. */
@@ -151,6 +154,7 @@ export function complete(approver: Approver): CompleteApprover {
     ask: (request, signal) => approver.ask(request, signal),
     answeredElsewhere: (request, answer) => approver.answeredElsewhere?.(request, answer),
     elicit: async (elicitation, signal) => approver.elicit?.(elicitation, signal) ?? NOT_ASKED,
+    sample: async (request, signal) => approver.sample?.(request, signal) ?? NOT_SAMPLED,
     canVisit: () => approver.elicit !== undefined && approver.canVisit?.() === true,
     asksNobody: (tool) => approver.asksNobody?.(tool) === true,
   };
@@ -190,6 +194,8 @@ export interface ApprovalsSoFar {
 export interface RunApprovalsOptions {
   /** What was approved before the run was suspended. */
   earlier?: ApprovalsSoFar | undefined;
+  /** What was approved for all direct calls of the conversation, where this is one of them. By default for this run alone. */
+  shared?: Grants | undefined;
   /** The answer to the question for which the run was suspended. It counts once, and only for that question. */
   answered?: { digest: string; answer: ApprovalAnswer } | undefined;
   /**
@@ -226,7 +232,6 @@ export class RunApprovals {
   readonly #events: RunEvents;
   readonly #options: RunApprovalsOptions;
   readonly #grants: Grants;
-  readonly #asked = new Set<string>();
   #answered: RunApprovalsOptions["answered"];
   #state: ApprovalState;
   #plan: PlanInForce | undefined;
@@ -245,7 +250,7 @@ export class RunApprovals {
     this.#events = events;
     this.#options = options;
     this.#answered = options.answered;
-    this.#grants = new Grants(options.earlier?.grants);
+    this.#grants = options.shared ?? new Grants(options.earlier?.grants);
     const { plan } = options.earlier ?? {};
     this.#plan = plan && new PlanInForce(plan);
     this.#state = options.earlier?.state ?? "NOT_REQUIRED";
@@ -258,7 +263,8 @@ export class RunApprovals {
 
   get soFar(): ApprovalsSoFar {
     return {
-      ...{ state: this.#state, grants: this.#grants.list() },
+      // What is the conversation's stays there, so that nothing of it counts twice.
+      ...{ state: this.#state, grants: this.#options.shared === undefined ? this.#grants.list() : [] },
       ...(this.#plan === undefined ? {} : { plan: this.#plan.kept }),
       ...(this.#asking === undefined ? {} : { asked: this.#asking }),
     };
@@ -327,6 +333,11 @@ export class RunApprovals {
     return Promise.race([answer, given]);
   }
 
+  /** Puts a server's request to the client's model. */
+  sample(asked: Omit<SamplingRequest, "runId">, signal: AbortSignal): Promise<SamplingAnswer> {
+    return this.#approver.sample({ ...asked, runId: this.#runId }, signal);
+  }
+
   async #ask(tool: Tool, args: unknown, signal: AbortSignal, { rule, reason, flow }: Why): Promise<Approval> {
     const key = `${tool.namespacedName} ${tool.definitionDigest}`;
     const grant = this.#grants.take(tool.namespacedName, tool.definitionDigest, args);
@@ -354,7 +365,7 @@ export class RunApprovals {
       definitionDigest: tool.definitionDigest,
       arguments: args,
       argumentsDigest: await digestInTurns(args ?? null),
-      isAgain: this.#asked.has(key),
+      isAgain: this.#grants.asked.has(key),
       ...(reason === undefined ? {} : { reason }),
       ...(flow === undefined ? {} : { origins: describeValues(flow) }),
       claims: { server: tool.server, description: tool.description, annotations: tool.annotations },
@@ -364,7 +375,7 @@ export class RunApprovals {
     this.#asking = request.plan;
     try {
       const answer = await this.#answerTo(request, tool.server, signal);
-      this.#asked.add(key);
+      this.#grants.asked.add(key);
       const approval = this.#note(request, tool.server, answer);
       if (!isByItself) return approval;
       if (approval.decision === "denied") plan?.end(matched.number, undefined);
@@ -480,8 +491,10 @@ interface Grant {
   proof?: Proof | undefined;
 }
 
-/** The grants of one run. */
-class Grants {
+/** The grants of one run, or of the direct calls of one conversation. */
+export class Grants {
+  /** The tools that somebody was asked about, with their definitions. */
+  readonly asked = new Set<string>();
   readonly #grants: Grant[];
 
   constructor(grants: readonly Grant[] = []) {

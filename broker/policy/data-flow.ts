@@ -312,7 +312,11 @@ export function findForbiddenFlow(
 
 /** Describes a read in messages. */
 export function describeRead({ tool, seq, isEarlier }: RunRead): string {
-  return `${tool} (call ${seq}${isEarlier === true ? " of an earlier program of its session" : ""})`;
+  const of = {
+    session: " of an earlier program of its session",
+    conversation: " of another run of its conversation",
+  };
+  return `${tool} (call ${seq}${isEarlier === undefined ? "" : of[isEarlier]})`;
 }
 
 /** The flow of a call whose values were not traced: each may carry the labels of everything that was read, and so may its being made. */

@@ -14,8 +14,11 @@ export interface RunRead {
   readonly name: string;
   /** Its labels, if they are fewer than those of the tool's results because of the arguments of the call. */
   readonly labels?: readonly string[];
-  /** Set if an earlier program of the session read it, so that its variables may contain it. */
-  readonly isEarlier?: true;
+  /**
+   * Set if the run itself did not read it: an earlier program of its session did, so that its variables may contain it, or another
+   * run of its conversation.
+   */
+  readonly isEarlier?: "session" | "conversation";
 }
 
 /** What a run did before one of its calls. The decision about that call may depend on it. */
@@ -40,6 +43,45 @@ const ANSWERED: ReadonlySet<CallDecision> = new Set(["allowed", "approved-once",
 type CalledTool = Pick<Tool, "namespacedName" | "server" | "name">;
 
 /**
+ * What the runs of one conversation have called and read, where rules see its direct calls together. Each program of it stays a run of
+ * its own, which begins with what direct calls have read. What it reads itself counts for direct calls.
+ */
+export class ConversationRuns {
+  /** Calls, whatever their outcome: of all tools, and of each. */
+  calls = 0;
+  readonly callsByTool = new Map<string, number>();
+  readonly #byCalls = new Map<string, RunRead>();
+  readonly #byPrograms = new Map<string, RunRead>();
+
+  /** What a run of the conversation begins with. */
+  reads(isDirect: boolean): RunRead[] {
+    const known = isDirect ? new Map([...this.#byPrograms, ...this.#byCalls]) : this.#byCalls;
+    return [...known.values()];
+  }
+
+  /** What direct calls, or programs, have read. */
+  readsBy(isDirect: boolean): RunRead[] {
+    return [...(isDirect ? this.#byCalls : this.#byPrograms).values()];
+  }
+
+  /** Notes what a run has read. */
+  note(read: RunRead, isDirect: boolean): void {
+    const reads = isDirect ? this.#byCalls : this.#byPrograms;
+    const key = keyOf(read.tool, read.labels);
+    if (!reads.has(key)) reads.set(key, { ...read, isEarlier: "conversation" });
+  }
+}
+
+/** The place of a run in its conversation. */
+export interface JoinedRun {
+  readonly runs: ConversationRuns;
+  /** Whether it is a single call, which rules see together with the others. */
+  readonly isDirect: boolean;
+  /** Whether calls are counted together. By default each run counts its own. */
+  readonly counts?: boolean | undefined;
+}
+
+/**
  * The state of one run on which decisions depend. It only grows, and follows from the run's calls alone: a resumed run has its
  * earlier state again after `replay` for each answered call.
  */
@@ -47,15 +89,21 @@ export class RunState {
   readonly #callsByTool = new Map<string, number>();
   readonly #reads = new Map<string, RunRead>();
   readonly #servers = new Set<string>();
+  #joined: JoinedRun | undefined;
   #calls = 0;
   #highestSeq = 0;
 
-  /** @param earlier what earlier programs of its session read, which the run also knows. */
+  /** @param earlier what earlier programs of its session, or other runs of its conversation, read, which the run also knows. */
   constructor(earlier: readonly RunRead[] = []) {
     for (const read of earlier) {
-      this.#reads.set(keyOf(read.tool, read.labels), { ...read, isEarlier: true });
+      this.#reads.set(keyOf(read.tool, read.labels), { isEarlier: "session", ...read });
       this.#servers.add(read.server);
     }
+  }
+
+  /** Makes the run one of its conversation, from now on. */
+  join(joined: JoinedRun): void {
+    this.#joined = joined;
   }
 
   /** Configured names of the servers that the program has read from. */
@@ -65,7 +113,17 @@ export class RunState {
 
   /** Everything that the program has read from servers so far. */
   get reads(): readonly RunRead[] {
-    return [...this.#reads.values()];
+    const joined = this.#joined;
+    if (joined === undefined) return [...this.#reads.values()];
+    const others = joined.runs
+      .reads(joined.isDirect)
+      .filter(({ tool, labels }) => !this.#reads.has(keyOf(tool, labels)));
+    return [...others, ...this.#reads.values()];
+  }
+
+  /** Of these, what it has not read itself. */
+  get earlierReads(): readonly RunRead[] {
+    return this.reads.filter(({ isEarlier }) => isEarlier !== undefined);
   }
 
   /**
@@ -76,17 +134,20 @@ export class RunState {
    */
   begin({ namespacedName }: Pick<CalledTool, "namespacedName">, seq = this.#highestSeq + 1) {
     const isNew = seq > this.#highestSeq;
+    const shared = this.#joined?.counts === true ? this.#joined.runs : undefined;
+    const byTool = shared?.callsByTool ?? this.#callsByTool;
     if (isNew) {
       this.#highestSeq = seq;
-      this.#calls++;
-      this.#callsByTool.set(namespacedName, (this.#callsByTool.get(namespacedName) ?? 0) + 1);
+      if (shared === undefined) this.#calls++;
+      else shared.calls++;
+      byTool.set(namespacedName, (byTool.get(namespacedName) ?? 0) + 1);
     }
-    const reads = this.#reads;
+    const readsSoFar = () => this.reads;
     const history: RunHistory = {
-      calls: this.#calls - 1,
-      callsOfTool: (this.#callsByTool.get(namespacedName) ?? 1) - 1,
+      calls: (shared?.calls ?? this.#calls) - 1,
+      callsOfTool: (byTool.get(namespacedName) ?? 1) - 1,
       get reads() {
-        return [...reads.values()];
+        return readsSoFar();
       },
     };
     return { seq, history };
@@ -101,8 +162,12 @@ export class RunState {
     const key = keyOf(namespacedName, labels);
     if (this.#reads.has(key)) return;
     this.#servers.add(server);
-    const read: RunRead = { seq, tool: namespacedName, server, name };
-    this.#reads.set(key, labels === undefined ? read : { ...read, labels });
+    const read: RunRead = {
+      ...{ seq, tool: namespacedName, server, name },
+      ...(labels === undefined ? {} : { labels }),
+    };
+    this.#reads.set(key, read);
+    this.#joined?.runs.note(read, this.#joined.isDirect);
   }
 
   /** Records a call that was answered from a recording. */

@@ -16,6 +16,7 @@ export const serveCommand: DefineCommand = (program, surroundings, finish) => {
     )
     .option(...CONFIG)
     .option("--http [address]", "serve over HTTP, at HOST:PORT; by default where http.listen says")
+    .option("--toolset <name>", "serve no tools but those of a toolset of ptc.yaml")
     .addHelpText(
       "after",
       () =>
@@ -24,7 +25,7 @@ export const serveCommand: DefineCommand = (program, surroundings, finish) => {
     .action(async (flags: ServeFlags) => {
       const { env, stdin, stdout, stderr } = surroundings;
       const hasServed = await serve(
-        { config: flags.config, http: flags.http },
+        { config: flags.config, http: flags.http, toolset: flags.toolset },
         {
           env,
           cwd: surroundings.cwd(),
@@ -43,6 +44,7 @@ interface ServeFlags {
   config?: string;
   /** `true` where no address is given. */
   http?: string | true;
+  toolset?: string;
 }
 
 /** Prints each distinct message once. */

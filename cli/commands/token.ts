@@ -28,6 +28,7 @@ const MAX_GROUPS = 100;
 interface CreateFlags extends CommonFlags {
   group: string[];
   scope: string[];
+  toolset: string[];
   expires: string;
 }
 
@@ -47,6 +48,12 @@ const defineCreate = defineProjectCommand("create", create, (command) =>
     .argument("<name>", "what it is for; its runs are those of the principal token#NAME")
     .option("--group <group>", "a group for rules; may be given several times", collect, [])
     .option("--scope <scope>", `one of ${SCOPES.join(", ")}; by default ptc:run`, collect, [])
+    .option(
+      "--toolset <name>",
+      "a toolset to which it is narrowed; of several it has what is in each",
+      collect,
+      [],
+    )
     .option("--expires <when>", "how long it counts: 12h, 90d", "90d")
     .option(...CONFIG)
     .option("--json", "print it with what is known of it, as JSON")
@@ -67,8 +74,9 @@ async function create(
     throw new UsageError(`--group: at most ${MAX_GROUPS} groups, each of 1 to ${MAX_GROUP_CHARS} characters`);
   const scopes = parseScopes(flags.scope);
   const expiresAt = Date.now() + parseDuration(flags.expires);
-  const { token, principal } = await createToken(project, name, { groups, scopes, expiresAt });
-  const known = { name, principal, groups, scopes, expires_at: instant(expiresAt) };
+  const toolsets = [...new Set(flags.toolset)];
+  const { token, principal } = await createToken(project, name, { groups, scopes, expiresAt, toolsets });
+  const known = { name, principal, groups, scopes, toolsets, expires_at: instant(expiresAt) };
   await write(stdout, flags.json ? `${jsonLine({ token, ...known })}\n` : `${token}\n`);
   await tell(
     stderr,
@@ -116,13 +124,14 @@ async function list(
     expires_at: instant(expiresAt),
     has_expired: expiresAt <= Date.now(),
   }));
-  const lines = found.map(({ name, owner, groups, scopes, expires_at, has_expired }) => {
+  const lines = found.map(({ name, owner, groups, scopes, toolsets, expires_at, has_expired }) => {
     const of =
       groups.length === 0
         ? ""
         : `, of ${countNoun(groups.length, "group")}: ${groups.map(visibleLine).join(", ")}`;
     const whose = owner === null ? "" : `, of ${visibleLine(owner)}`;
-    return `${name}: ${scopes.join(" ")}${whose}${of}, ${has_expired ? "has expired" : "expires"} ${expires_at}`;
+    const narrow = toolsets.length === 0 ? "" : `, toolset ${toolsets.map(visibleLine).join(" and ")}`;
+    return `${name}: ${scopes.join(" ")}${whose}${of}${narrow}, ${has_expired ? "has expired" : "expires"} ${expires_at}`;
   });
   if (flags.json) await write(stdout, `${jsonLine(found)}\n`);
   else if (lines.length > 0) await write(stdout, `${lines.join("\n")}\n`);

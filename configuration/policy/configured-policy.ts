@@ -1,5 +1,6 @@
 import { type Authorizer, PolicyAuthorizer } from "../../broker/policy/authorizer.ts";
 import type { Policy } from "../../broker/policy/policy.ts";
+import { ToolsetAuthorizer } from "../../broker/policy/toolset-authorizer.ts";
 import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
 import type { Configuration } from "../configuration.ts";
 import { ConfigurationError } from "../configuration-error.ts";
@@ -22,6 +23,11 @@ export function buildAuthorizer(configuration: Configuration): Promise<Authorize
 }
 
 async function build(configuration: Configuration): Promise<Authorizer> {
+  return new ToolsetAuthorizer(await buildWhole(configuration), configuration.toolsets);
+}
+
+/** Decides for those who are narrowed to no toolset. */
+async function buildWhole(configuration: Configuration): Promise<Authorizer> {
   const policy = listsOf(configuration);
   const files = rulesOf(configuration);
   const unread = [...files, ...configuration.lists.files].find(({ problem }) => problem !== undefined);

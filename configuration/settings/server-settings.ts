@@ -481,6 +481,10 @@ const Server = mapping(() => ({
     oneOf(["allow", "off"]).optional(),
     "whether clients get the views of its tools (MCP Apps) where `discovery` is `direct`; `allow` by default",
   ),
+  sampling: setting(
+    oneOf(["allow", "off"]).optional(),
+    "whether it may ask for answers of the client's model during a call, about each of which a person is asked ([docs](clients.md#answers-of-the-clients-model)); `off` by default",
+  ),
   shared: setting(
     trueOrFalse().optional(),
     "whether all principals share one connection to it, and on stdio one process. By default each principal has its own; share only servers that hold no personal data",

@@ -23,17 +23,10 @@ import {
   wholeNumber,
 } from "./declare.ts";
 import { Http } from "./http-settings.ts";
+import { Interceptors } from "./interceptor-settings.ts";
 import { Notify } from "./notify-settings.ts";
 import { Extract, LocalTools, piiKinds, Search, Servers, secretValue } from "./server-settings.ts";
-
-/** Patterns of tools' names. */
-export function toolPatterns() {
-  return list(
-    text(512).regex(/^[!-~]+$/, {
-      error: "must be a tool's name without spaces; `*` stands for any characters",
-    }),
-  );
-}
+import { toolPatterns } from "./tool-patterns.ts";
 
 /** `policy: [rules.cedar]` is short for `policy: { files: [rules.cedar] }`. */
 export function policySection() {
@@ -532,9 +525,56 @@ and those that \`direct\` names in any case: a server, SERVER.TOOL, or a pattern
     ),
   direct: () =>
     setting(
-      orEmpty(toolPatterns()),
-      "servers and tools that are always listed: a server's name, `<server>.<tool>`, or a pattern of `mcp__<server>__<tool>`",
-      {},
+      section(
+        () => ({
+          tools: setting(
+            orEmpty(toolPatterns()),
+            "servers and tools that are always listed: a server's name, `<server>.<tool>`, or a pattern of `mcp__<server>__<tool>`; `direct: [...]` is short for it",
+          ),
+          runs: setting(
+            oneOf(["conversation", "call"]).default("conversation"),
+            "what rules see as one run: all direct calls of a `conversation`, or each `call` by itself: [docs](clients.md#a-conversation-is-a-run)",
+          ),
+        }),
+        {
+          schema: { type: "array", items: { type: "string" } },
+          expand: (value) => (Array.isArray(value) ? { tools: value } : undefined),
+          error: "must be a list of tools, or a mapping with tools and runs",
+        },
+      ),
+      undefined,
+      { value: "[]" },
+    ),
+  interceptors: () =>
+    setting(
+      Interceptors,
+      "checks of others, which are asked about calls and their results: [docs](policy.md#checks-of-others)",
+      {
+        heading:
+          "Checks of others, which are asked about calls and results: DLP, virus scanners, a reviewer (docs/policy.md).",
+        value: `
+  - name: dlp
+    on: [call, result]
+    url: "https://dlp.internal/check"
+    secret: "\${DLP_SECRET}"`,
+      },
+    ),
+  toolsets: () =>
+    setting(
+      z
+        .record(
+          z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/, {
+            error: "must be 1 to 64 letters, digits, `_` or `-`",
+          }),
+          toolPatterns().min(1, { error: "must name at least one tool" }),
+          { error: "must be a mapping of names, of letters, digits, `_` and `-`, to lists of tools" },
+        )
+        .default({}),
+      "narrow endpoints, each with the tools that it has, as `direct.tools` names them: at `/mcp/NAME` over HTTP, with `ptc serve --toolset NAME` over stdio, and for tokens of `ptc token create --toolset NAME`: [docs](clients.md#narrow-endpoints)",
+      {
+        value: "{ reporting: [github.list_*, files.read_*] }",
+        heading: "Narrow endpoints for agents that need few tools: /mcp/NAME, or `ptc serve --toolset NAME`.",
+      },
     ),
   learn: () =>
     setting(

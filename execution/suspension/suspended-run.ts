@@ -1,5 +1,6 @@
 import type { ApprovalAnswer, ApprovalRequest, ApprovalsSoFar } from "../../broker/approvals/approvals.ts";
 import type { Shown } from "../../broker/flow/conversation.ts";
+import type { RunRead } from "../../broker/policy/run-history.ts";
 import type { TypecheckMode } from "../../languages/language.ts";
 import type { Program } from "../../languages/program.ts";
 import type { ProgramEnvironment, Trace } from "../../protocol/messages.ts";
@@ -28,6 +29,10 @@ export interface SuspendedRun {
   approvals: ApprovalsSoFar;
   /** What the model that wrote the program had been shown, if labels follow its conversation. */
   shown?: readonly Shown[] | undefined;
+  /** The toolsets to which it was narrowed, and stays so wherever it goes on. */
+  toolsets?: readonly string[] | undefined;
+  /** What other runs of its conversation had read, where rules see them together. */
+  reads?: readonly RunRead[] | undefined;
   /** The time that it has taken so far. */
   spent: { durationMs: number; insideMs: number };
 }

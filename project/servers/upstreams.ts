@@ -244,6 +244,7 @@ async function openMcpServer({
     connectTimeoutMs: server.connectTimeoutMs,
     roots: sandboxes.rootsOf(server),
     apps: server.apps,
+    sampling: server.sampling,
     launch: await sandboxes.launcherFor(server, principal, credentials.values, signal),
     authorization: credentials.authorization,
     secrets,

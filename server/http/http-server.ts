@@ -20,6 +20,7 @@ import { messageOf } from "../../base/faults.ts";
 import { writeJson } from "../../base/json.ts";
 import { oneLine } from "../../base/visible-text.ts";
 import { type Authenticator, type Caller, isRefusal, type Refusal } from "../../identity/caller.ts";
+import { narrowed } from "../../protocol/run-context.ts";
 import type { StateSealer } from "../mcp/mcp-server.ts";
 import type { McpService } from "../mcp/service.ts";
 import { clientAddressOf, noteClientAddress } from "./client-address.ts";
@@ -59,6 +60,8 @@ export interface HttpServerOptions {
   sessionSealer?: StateSealer | undefined;
   /** What is read and answered besides MCP; by default nothing. */
   records?: Pick<Records, "fetch"> | undefined;
+  /** Whether there is a narrow endpoint of this name, one step below the path of MCP. By default there is none. */
+  hasToolset?: ((name: string) => boolean) | undefined;
   /** What Prometheus reads. */
   metrics?: (() => Promise<string>) | undefined;
   /** Answers browsers in which people log in at servers, below the path of MCP; `undefined` for what it does not know. */
@@ -198,7 +201,11 @@ export class HttpServer {
     if (from) noteClientAddress(request, from);
     if (wrong !== undefined) return send(response, 403, rpcError(-32_000, wrong));
     if (path === "/metrics") return this.#answerMetrics(request, response);
-    if (path === METADATA_PATH || path === METADATA_PATH + this.#path)
+    const toolset = this.#toolsetAt(path);
+    if (
+      [METADATA_PATH, METADATA_PATH + this.#path].includes(path) ||
+      this.#toolsetAt(path.slice(METADATA_PATH.length)) !== undefined
+    )
       return this.#answerMetadata(request, response);
     if (path.startsWith(`${this.#path}/logins/`)) return this.#answerLogin(request, response);
     const { slack, records } = this.#options;
@@ -207,16 +214,18 @@ export class HttpServer {
     const pages = this.#console;
     if (pages !== undefined && (path === pages.path || path.startsWith(`${pages.path}/`)))
       return pages.answer(request, response);
-    const isRecord = path.startsWith(`${this.#path}/`) && records !== undefined;
-    if (path !== this.#path && !isRecord)
+    const isRecord = toolset === undefined && path.startsWith(`${this.#path}/`) && records !== undefined;
+    if (path !== this.#path && toolset === undefined && !isRecord)
       return send(response, 404, rpcError(-32_000, `MCP is at ${this.#path}`));
     if (this.#isDraining)
       return send(response, 503, rpcError(-32_000, "ptc is about to end here; try again"), {
         "Retry-After": String(RETRY_SECONDS),
         Connection: "close",
       });
-    const caller = await this.#identify(request);
-    if (isRefusal(caller)) return this.#refuse(response, caller);
+    const identified = await this.#identify(request);
+    if (isRefusal(identified)) return this.#refuse(response, identified);
+    const context = narrowed(identified.context, toolset === undefined ? [] : [toolset]);
+    const caller = { ...identified, context };
     if (!caller.scopes.has("ptc:run")) return this.#refuse(response, lacks("ptc:run"));
     const ended = new Promise<void>((resolve) => response.once("close", resolve));
     const rest = path.slice(this.#path.length + 1);
@@ -241,6 +250,12 @@ export class HttpServer {
 
   get #path(): string {
     return this.url.pathname;
+  }
+
+  /** The toolset that is served at a path. */
+  #toolsetAt(path: string): string | undefined {
+    const [, name = ""] = path.startsWith(`${this.#path}/`) ? [path, path.slice(this.#path.length + 1)] : [];
+    return name !== "" && this.#options.hasToolset?.(name) === true ? name : undefined;
   }
 
   async #answerReady(response: ServerResponse): Promise<unknown> {

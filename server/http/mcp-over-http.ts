@@ -45,7 +45,7 @@ export class McpOverHttp {
   readonly #options: McpOverHttpOptions;
   readonly #sessions: McpSessions;
   readonly #modern: McpHttpHandler;
-  readonly #known = new KnownCallers((caller) => this.#service.connect(caller.context));
+  readonly #known = new KnownCallers((caller) => this.#service.connect(caller.context, { isOfMany: true }));
   readonly #sweep: NodeJS.Timeout;
 
   constructor(service: McpService, options: McpOverHttpOptions) {

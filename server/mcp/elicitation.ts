@@ -29,6 +29,11 @@ import type {
   FormOption,
 } from "../../broker/elicitation/elicitation.ts";
 import { readFormValues } from "../../broker/elicitation/form-values.ts";
+import {
+  parseSampled,
+  type SamplingAnswer,
+  type SamplingRequest,
+} from "../../broker/elicitation/sampling.ts";
 
 /**
  * Questions to a person at an MCP client (MCP 2025-11-25, Elicitation): what a client declares that it can show, the forms and URLs
@@ -37,10 +42,14 @@ import { readFormValues } from "../../broker/elicitation/form-values.ts";
  * of its request. The forms are the same.
  */
 
-/** A question that waits for a person's answer: ptc's own about a call, or a server's. */
+/** A question that waits for an answer: ptc's own about a call or a server's, of a person; or a server's, of the client's model. */
 export type Question =
   | ({ kind: "approval"; request: ApprovalRequest } & OpenQuestion<ApprovalAnswer>)
-  | ({ kind: "elicitation"; elicitation: ElicitationRequest } & OpenQuestion<ElicitationAnswer>);
+  | ({ kind: "elicitation"; elicitation: ElicitationRequest } & OpenQuestion<ElicitationAnswer>)
+  | ({ kind: "sampling"; request: SamplingRequest } & OpenQuestion<SamplingAnswer>);
+
+/** A question for a person. */
+export type PersonalQuestion = Exclude<Question, { kind: "sampling" }>;
 
 export interface OpenQuestion<Answer> {
   /** Aborted when the answer is no longer needed, because the call or the program has ended. */
@@ -49,7 +58,7 @@ export interface OpenQuestion<Answer> {
 }
 
 /** The parameters for a client that asks a person. A client that cannot open URLs shows them in the text of a form. */
-export function buildElicitation(question: Question, canVisit: boolean) {
+export function buildElicitation(question: PersonalQuestion, canVisit: boolean) {
   if (question.kind === "approval") return buildApprovalForm(question.request);
   const { elicitation } = question;
   return elicitation.mode === "url" && canVisit ? buildVisit(elicitation) : buildElicitationForm(elicitation);
@@ -72,11 +81,18 @@ export function readAnswer<Q extends Question>(
   response: unknown,
   client: ClientClaim | undefined,
 ): AnswerTo<Q> {
-  return (
-    question.kind === "approval"
-      ? parseApprovalAnswer(response, question.request, client)
-      : parseElicitationAnswer(question.elicitation, response)
-  ) as AnswerTo<Q>;
+  return answerIn(question, response, client) as AnswerTo<Q>;
+}
+
+function answerIn(question: Question, response: unknown, client: ClientClaim | undefined) {
+  switch (question.kind) {
+    case "approval":
+      return parseApprovalAnswer(response, question.request, client);
+    case "elicitation":
+      return parseElicitationAnswer(question.elicitation, response);
+    case "sampling":
+      return parseSampled(response);
+  }
 }
 
 const MAX_CLIENT_CHARS = 80;
@@ -93,6 +109,11 @@ export function claimOf(implementation: unknown): ClientClaim | undefined {
   const { name, version } = implementation;
   const bounded = (text: unknown) => (typeof text === "string" ? text.slice(0, MAX_CLIENT_CHARS) : "");
   return { name: bounded(name), version: bounded(version) };
+}
+
+/** Whether a client's model answers servers (MCP 2025-11-25, Sampling: Capabilities). */
+export function canSample(capabilities: unknown): boolean {
+  return isObject(capabilities) && isObject(capabilities.sampling);
 }
 
 /** Whether a client can let a person open a URL. */

@@ -28,6 +28,7 @@ import { parseTraceContext, type TraceContext } from "../../protocol/trace-conte
 import type { ServedRequest } from "../../telemetry/telemetry.ts";
 import {
   buildElicitation,
+  canSample,
   canShowForm,
   canShowUrl,
   claimOf,
@@ -345,21 +346,28 @@ function readClient(
   server: Server,
   { mcpReq }: ServerContext,
   era: Era,
-): Pick<ClientRequest, "canAsk" | "ask" | "client"> & { canVisit: boolean } {
+): Pick<ClientRequest, "canAsk" | "canSample" | "ask" | "client"> & { canVisit: boolean } {
   if (era === "modern") {
     const envelope: Record<string, unknown> | undefined = mcpReq.envelope;
     const capabilities = envelope?.[CLIENT_CAPABILITIES_META_KEY];
     const client = claimOf(envelope?.[CLIENT_INFO_META_KEY]);
-    return { canAsk: canShowForm(capabilities), canVisit: canShowUrl(capabilities), client };
+    const can = { canAsk: canShowForm(capabilities), canSample: canSample(capabilities) };
+    return { ...can, canVisit: canShowUrl(capabilities), client };
   }
   const capabilities = server.getClientCapabilities();
   const canVisit = canShowUrl(capabilities);
   const client = claimOf(server.getClientVersion());
   return {
     canAsk: canShowForm(capabilities),
+    canSample: canSample(capabilities),
     canVisit,
     client,
     ask: async (question, signal) => {
+      if (question.kind === "sampling") {
+        const asked = { method: "sampling/createMessage", params: question.request.sampling } as never;
+        const response: unknown = await mcpReq.send(asked, { signal, timeout: ANSWER_TIMEOUT_MS });
+        return readAnswer(question, response, client);
+      }
       const shown = buildElicitation(question, canVisit);
       const params = shown.mode === "url" ? { ...shown, elicitationId: randomUUID() } : shown;
       const options = { signal, timeout: ANSWER_TIMEOUT_MS };
@@ -375,6 +383,10 @@ function presentQuestion(
   state: string,
   canVisit: boolean,
 ): ReturnType<typeof inputRequired> {
+  if (question.kind === "sampling") {
+    const sampling = inputRequired.createMessage(question.request.sampling as never);
+    return inputRequired({ inputRequests: { [QUESTION]: sampling }, requestState: state });
+  }
   const shown = buildElicitation(question, canVisit);
   const { mode: _, ...visit } = shown;
   const asked =

@@ -9,11 +9,13 @@ import type { SharedFacts } from "../../archive/shared-facts.ts";
 import { messageOf } from "../../base/faults.ts";
 import { isObject, jsonLine } from "../../base/json.ts";
 import { oneLine } from "../../base/visible-text.ts";
+import { Grants } from "../../broker/approvals/approvals.ts";
 import { withExactNumbers } from "../../broker/exact-numbers.ts";
 import { Conversation } from "../../broker/flow/conversation.ts";
 import type { Viewer } from "../../broker/policy/authorizer.ts";
+import { ConversationRuns } from "../../broker/policy/run-history.ts";
 import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
-import type { DirectCall, ProgramRequest, ProgramRunner } from "../../execution/run-request.ts";
+import type { DirectCall, ProgramRequest, ProgramRunner, RunsTogether } from "../../execution/run-request.ts";
 import { languageNamed, languageOfInterpreter } from "../../languages/languages.ts";
 import type { UnresolvedProgram } from "../../languages/resolve-program.ts";
 import type { Envelope } from "../../protocol/envelope.ts";
@@ -75,6 +77,11 @@ export interface ServiceOptions extends ProgramsOptions {
   checkValue?: ((schema: unknown, value: unknown) => Promise<string | undefined>) | undefined;
   /** Every label that data may carry, if labels follow a model's conversation. */
   labels?: (() => readonly string[]) | undefined;
+  /**
+   * Whether rules see the direct calls of a conversation together (`direct.runs`), and whether any decision goes by what a run has
+   * called and read. If absent, each direct call is a run of its own.
+   */
+  direct?: (() => { readonly isOneRun: boolean; readonly isDecidedByRun: boolean }) | undefined;
   /** What processes share of conversations whose requests come to any of them. If absent, a connection is a conversation. */
   facts?: SharedFacts | undefined;
   /** What clients are given of servers beside tools, by module. If absent, or without an answer, nothing. */
@@ -126,11 +133,19 @@ export class McpService {
   }
 
   /** Opens a client's connection. Its programs run on behalf of `context`. */
-  connect(context: RunContext & Viewer): McpConnection {
-    const connection = new McpConnection(this, context, () => this.#connections.delete(connection));
+  connect(context: RunContext & Viewer, connecting: Connecting = {}): McpConnection {
+    const connection = new McpConnection(this, context, connecting, () =>
+      this.#connections.delete(connection),
+    );
     this.#connections.add(connection);
     return connection;
   }
+}
+
+/** How a client is connected. */
+interface Connecting {
+  /** Whether its requests may be of several conversations, because they name none. */
+  readonly isOfMany?: boolean | undefined;
 }
 
 /** The tools that show nothing but definitions. */
@@ -146,6 +161,7 @@ type GivenProgram = Pick<ProgramRequest, "program" | "timeoutMs" | "typecheck" |
 export class McpConnection implements ClientConnection {
   readonly notices = new ClientNotices();
   readonly conversation = new Conversation();
+  readonly #together: RunsTogether;
   /** Called when the tools of `listTools` have changed. */
   onToolsChanged: () => void = () => {};
 
@@ -162,7 +178,14 @@ export class McpConnection implements ClientConnection {
   /** What servers say to the client unasked. */
   readonly serverNotices: ClientServerNotices;
 
-  constructor(service: McpService, context: RunContext & Viewer, onClose: () => void) {
+  constructor(
+    service: McpService,
+    context: RunContext & Viewer,
+    { isOfMany = false }: Connecting,
+    onClose: () => void,
+  ) {
+    const runs = new ConversationRuns();
+    this.#together = isOfMany ? { runs } : { runs, grants: new Grants() };
     const { facts } = service.options;
     this.#service = service;
     this.#context = context;
@@ -179,7 +202,7 @@ export class McpConnection implements ClientConnection {
       call: (tool, args, request, asks) =>
         this.#anywhere(tool, () => this.#callMethod(tool, args, request, asks)),
     });
-    this.#elsewhere = facts && new SharedConversation(facts, context, this.conversation);
+    this.#elsewhere = facts && new SharedConversation(facts, context, this.conversation, runs);
   }
 
   get context(): RunContext & Viewer {
@@ -189,6 +212,10 @@ export class McpConnection implements ClientConnection {
   /** Takes what is known of its principal by now, such as groups that somebody left. Its conversation stays the same. */
   renew(context: RunContext & Viewer): void {
     this.#context = { ...context, ...(this.#context.session && { session: this.#context.session }) };
+  }
+
+  get together(): RunsTogether | undefined {
+    return this.#service.options.direct?.().isOneRun === true ? this.#together : undefined;
   }
 
   /** Whether servers offer the client more than tools. */
@@ -261,8 +288,10 @@ export class McpConnection implements ClientConnection {
     name: string,
     work: () => Promise<Answer>,
   ): Promise<Answer | Extract<ProgramAnswer, { kind: "reply" }>> {
-    const hasLabels = (this.#service.options.labels?.() ?? []).length > 0;
-    const elsewhere = hasLabels && !SHOWS_NO_DATA.has(name) ? this.#elsewhere : undefined;
+    const { labels, direct } = this.#service.options;
+    const { isOneRun = false, isDecidedByRun = false } = direct?.() ?? {};
+    const matters = (labels?.() ?? []).length > 0 || (isOneRun && isDecidedByRun);
+    const elsewhere = matters && !SHOWS_NO_DATA.has(name) ? this.#elsewhere : undefined;
     if (elsewhere === undefined) return work();
     try {
       await elsewhere.take();

@@ -9,6 +9,7 @@ import * as z from "zod/mini";
 import type { Facts, SharedFacts } from "../../archive/shared-facts.ts";
 import { isWellFormed } from "../../base/json.ts";
 import type { Carried, Conversation } from "../../broker/flow/conversation.ts";
+import type { ConversationRuns } from "../../broker/policy/run-history.ts";
 import type { RunContext } from "../../protocol/run-context.ts";
 
 /** How long the labels of a principal without sessions stay, after the last request: as long as a process keeps a conversation. */
@@ -25,6 +26,14 @@ const Fact = z.union([
   z.tuple([z.literal("read"), z.string(), z.string()]),
   z.tuple([z.literal("given"), z.string(), z.string(), z.string()]),
   z.tuple([z.literal("hinted"), z.string(), z.string(), z.number()]),
+  z.tuple([
+    z.literal("ran"),
+    z.boolean(),
+    z.string(),
+    z.string(),
+    z.string(),
+    z.nullable(z.array(z.string())),
+  ]),
 ]);
 
 /** Names a conversation: a session, or all that a principal does without one. The name says nothing of either. */
@@ -43,6 +52,7 @@ export class SharedConversation {
   readonly #name: string;
   readonly #keepMs: number;
   readonly #conversation: Conversation;
+  readonly #runs: ConversationRuns;
   /** This conversation here, as others tell it from theirs. */
   readonly #id = randomUUID().slice(0, 8);
   #stored: Facts = {};
@@ -51,11 +61,13 @@ export class SharedConversation {
     facts: SharedFacts,
     context: Pick<RunContext, "principal" | "session">,
     conversation: Conversation,
+    runs: ConversationRuns,
   ) {
     this.#facts = facts;
     this.#name = nameOfConversation(context);
     this.#keepMs = context.session === undefined ? KEEP_MS : SESSION_MS;
     this.#conversation = conversation;
+    this.#runs = runs;
   }
 
   /** Takes what the conversation has come to elsewhere. @throws ArchiveError */
@@ -73,6 +85,7 @@ export class SharedConversation {
     const remove = this.#mergeMany(own);
     this.#stored = await this.#facts.note(this.#name, { ...remove, keepMs: this.#keepMs });
     this.#conversation.learn(this.#elsewhere());
+    this.#learnRuns();
   }
 
   /** What is to be noted. Where there are many facts, they no longer say of whom they are. */
@@ -83,7 +96,14 @@ export class SharedConversation {
     const remove: string[] = [];
     for (const text of known) {
       const fact = parseFact(text);
-      if (fact === undefined || fact[0] === "shown" || fact[1] === ANYWHERE || fact[1] === this.#id) continue;
+      if (
+        fact === undefined ||
+        fact[0] === "shown" ||
+        fact[0] === "ran" ||
+        fact[1] === ANYWHERE ||
+        fact[1] === this.#id
+      )
+        continue;
       facts[JSON.stringify([fact[0], ANYWHERE, ...fact.slice(2)])] = "";
       remove.push(text);
     }
@@ -97,6 +117,15 @@ export class SharedConversation {
       ...read.map((label) => [["read", this.#id, label], ""] as const),
       ...given.map(({ server, label }) => [["given", this.#id, label, server], ""] as const),
       ...hinted.map(({ label, letters }) => [["hinted", this.#id, label, letters], ""] as const),
+      ...[true, false].flatMap((isDirect) =>
+        this.#runs
+          .readsBy(isDirect)
+          .filter(({ tool, name }) => plainly(tool) !== "" && plainly(name) !== "")
+          .map(
+            ({ tool, server, name, labels = null }) =>
+              [["ran", isDirect, tool, server, name, labels], ""] as const,
+          ),
+      ),
     ];
     return Object.fromEntries(facts.map(([fact, text]) => [JSON.stringify(fact), text]));
   }
@@ -108,12 +137,22 @@ export class SharedConversation {
     for (const [text, tool] of Object.entries(this.#stored)) {
       const fact = parseFact(text);
       if (fact?.[0] === "shown") carried.shown.push({ label: fact[1], ...(tool === "" ? {} : { tool }) });
-      else if (fact === undefined || fact[1] === this.#id) continue;
+      else if (fact === undefined || fact[0] === "ran" || fact[1] === this.#id) continue;
       else if (fact[0] === "read") carried.read.push(fact[2]);
       else if (fact[0] === "given") carried.given.push({ label: fact[2], server: fact[3] });
       else carried.hinted.push({ label: fact[2], letters: fact[3] });
     }
     return carried;
+  }
+
+  /** Notes what runs of the conversation have read elsewhere. */
+  #learnRuns(): void {
+    for (const text of Object.keys(this.#stored)) {
+      const fact = parseFact(text);
+      if (fact?.[0] !== "ran") continue;
+      const [, isDirect, tool, server, name, labels] = fact;
+      this.#runs.note({ seq: 1, tool, server, name, ...(labels === null ? {} : { labels }) }, isDirect);
+    }
   }
 }
 

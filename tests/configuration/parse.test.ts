@@ -67,6 +67,9 @@ describe("a configuration that is right", () => {
   it("has every default when it is empty", () => {
     expect(parse("")).toEqual({
       ...{ file: "ptc.yaml", directory: "/project", discovery: "auto", direct: [], servers: [] },
+      directRuns: "conversation",
+      toolsets: {},
+      interceptors: [],
       tools: { allow: undefined, block: [] },
       policy: { files: [], groups: {} },
       notify: { afterMs: 10_000 },

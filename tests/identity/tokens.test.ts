@@ -26,6 +26,15 @@ test("a token is somebody of its own, with its groups and scopes, also in anothe
   });
 });
 
+test("a token keeps the toolsets to which it is narrowed, in a form that a ptc without toolsets does not read", async () => {
+  const { directory, tokens } = open();
+  const token = await tokens.create("narrow", { ...given(), toolsets: ["reading", "listing"] });
+  expect(await open(directory).tokens.callerOf(token)).toMatchObject({
+    context: { toolsets: ["listing", "reading"] },
+  });
+  expect(JSON.parse(readFileSync(join(directory, ".ptc/tokens.json"), "utf8"))).toMatchObject({ version: 2 });
+});
+
 test("a token is kept as a digest alone, which its user alone reads", async () => {
   const { directory, tokens } = open();
   const token = await tokens.create("nightly", given());

@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { isObject } from "../../base/json.ts";
 import { orAborted } from "../../base/waiting.ts";
-import type { ProgressReport, QuestionAnswer, UpstreamCall } from "../upstream.ts";
+import type { ProgressReport, QuestionAnswer, ServerQuestion, UpstreamCall } from "../upstream.ts";
 import { UpstreamError } from "../upstream-error.ts";
 import { MAX_ROUNDS, parseNeededVisits, parseWantedInput, type WantedInput } from "./input-requests.ts";
 import { URL_ELICITATION_REQUIRED } from "./message-gate.ts";
@@ -28,6 +28,14 @@ const CANCEL_TIMEOUT_MS = 5_000;
 
 type Params = Readonly<Record<string, unknown>>;
 
+/** What a server may ask for besides a person's input. */
+export interface Offered {
+  /** The folders that it may ask for. */
+  readonly roots: readonly string[];
+  /** Whether it may ask for answers of the client's model. */
+  readonly samples: boolean;
+}
+
 type BuildFault = (
   error: unknown,
   timeoutMs: number,
@@ -44,15 +52,22 @@ export class CallSender {
   readonly #session: ServerSession;
   readonly #faults: UpstreamFaults;
   readonly #roots: readonly string[];
+  readonly #samples: boolean;
   readonly #faultOf: BuildFault;
   /** The unanswered calls, by progress token; the newest last. */
   readonly #open = new Map<number, SentCall>();
   #tokens = 0;
 
-  constructor(session: ServerSession, faults: UpstreamFaults, roots: readonly string[], faultOf: BuildFault) {
+  constructor(
+    session: ServerSession,
+    faults: UpstreamFaults,
+    { roots, samples }: Offered,
+    faultOf: BuildFault,
+  ) {
     this.#session = session;
     this.#faults = faults;
     this.#roots = roots;
+    this.#samples = samples;
     this.#faultOf = faultOf;
     session.onRequest = (request) => this.#onRequest(request);
     session.onProgress = (token, params) => this.#open.get(Number(token))?.progress(params);
@@ -187,14 +202,16 @@ export class CallSender {
     const responses: [string, Params][] = [];
     for (const { key, method, params } of requests) {
       if (method === "elicitation/create") responses.push([key, await this.#ask(params, call)]);
+      else if (method === SAMPLING && this.#samples)
+        responses.push([key, await this.#ask(params, call, true)]);
       else if (method === "roots/list" && this.#roots.length > 0) responses.push([key, this.#listRoots()]);
       else throw this.#faults.build("input_refused", `asked for ${nameOf(method)}, which ptc does not offer`);
     }
     return Object.fromEntries(responses);
   }
 
-  async #ask(params: unknown, call: SentCall): Promise<Params> {
-    const answer = await call.ask(params, true);
+  async #ask(params: unknown, call: SentCall, isForModel = false): Promise<Params> {
+    const answer = await call.ask({ params, isCertain: true, isForModel });
     switch (answer.kind) {
       case "answered":
         return answer.result;
@@ -209,18 +226,25 @@ export class CallSender {
   #onRequest(request: ServerRequest): Promise<RequestOutcome> | undefined {
     if (request.method === "roots/list" && this.#roots.length > 0)
       return Promise.resolve({ result: this.#listRoots() });
-    if (request.method === "elicitation/create") return this.#onElicitation(request);
+    if (request.method === "elicitation/create") return this.#onQuestion(request, false);
+    if (request.method === SAMPLING && this.#samples) return this.#onQuestion(request, true);
     return undefined;
   }
 
-  async #onElicitation({ params, cameWith, signal }: ServerRequest): Promise<RequestOutcome> {
+  async #onQuestion(
+    { params, cameWith, signal }: ServerRequest,
+    isForModel: boolean,
+  ): Promise<RequestOutcome> {
     const known = cameWith === undefined ? undefined : this.#open.get(Number(cameWith));
     const call = known ?? [...this.#open.values()].at(-1);
     if (call === undefined) return refused(INTERNAL_ERROR, "nobody waits for a call of this server");
     const isCertain = known !== undefined || this.#open.size === 1;
+    // Another's model must not read it.
+    if (isForModel && !isCertain)
+      return refused(INTERNAL_ERROR, "it is not known for which call this is asked");
     let answer: Awaited<ReturnType<SentCall["ask"]>>;
     try {
-      answer = await call.ask(params(), isCertain, signal);
+      answer = await call.ask({ params: params(), isCertain, isForModel }, signal);
     } catch {
       return refused(INTERNAL_ERROR, "the call that this was asked for is over");
     }
@@ -258,10 +282,12 @@ function refused(code: number, message: string): RequestOutcome {
   return { error: { code, message } };
 }
 
+const SAMPLING = "sampling/createMessage";
+
 /** The name of a server's request in messages. */
 function nameOf(method: string): string {
   switch (method) {
-    case "sampling/createMessage":
+    case SAMPLING:
       return "an answer of a model (sampling)";
     case "roots/list":
       return "its roots, which the configuration does not give it";
@@ -341,15 +367,15 @@ class SentCall {
     this.#stop.abort();
   }
 
-  /** Puts a question to a person, while the time of the call stands still. */
-  async ask(params: unknown, isCertain: boolean, signal?: AbortSignal): Promise<QuestionAnswer> {
+  /** Puts a question to a person, or to the client's model, while the time of the call stands still. */
+  async ask(question: ServerQuestion, signal?: AbortSignal): Promise<QuestionAnswer> {
     if (this.#ask === undefined) return NOBODY;
     this.#isWaitedFor = true;
     const withdrawn = signal === undefined ? this.#stop.signal : AbortSignal.any([signal, this.#stop.signal]);
     this.time.pause();
     try {
       return await orAborted(
-        this.#ask({ params, isCertain }, withdrawn),
+        this.#ask(question, withdrawn),
         withdrawn,
         () => new Error("the question was withdrawn"),
       );

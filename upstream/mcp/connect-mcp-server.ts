@@ -22,6 +22,8 @@ export interface ConnectOptions extends Omit<LinkOptions, "onGarbage"> {
   signal?: AbortSignal;
   /** The folders that the server may ask for (MCP, "Roots"); none by default. */
   roots?: readonly string[] | undefined;
+  /** Whether the server may ask for answers of the client's model (MCP, "Sampling"); by default it may not. */
+  sampling?: boolean | undefined;
   /** Whether clients show views of the server's tools (MCP Apps); by default they do not. */
   apps?: boolean | undefined;
   /** Texts to mask in messages, in addition to the values of the server's env and headers. */
@@ -47,7 +49,7 @@ export async function connectMcpServer(
   options: ConnectOptions,
 ): Promise<UpstreamConnection> {
   const timeoutMs = options.connectTimeoutMs ?? DEFAULT_CONNECT_TIMEOUT_MS;
-  const roots = options.roots ?? [];
+  const offered = { roots: options.roots ?? [], samples: options.sampling === true };
   const faults = new UpstreamFaults(target, () => [
     ...(options.secrets ?? []),
     ...(options.authorization?.secrets() ?? []),
@@ -91,7 +93,7 @@ export async function connectMcpServer(
         isInUse = true;
         const skipped = opened.diagnosis?.firstGarbage;
         if (skipped !== undefined) onGarbage(skipped);
-        return new McpConnection(client, opened, faults, timeoutMs, roots);
+        return new McpConnection(client, opened, faults, timeoutMs, offered);
       } catch (error) {
         await opened.end().catch(() => {});
         if (options.signal?.aborted) throw faults.build("cancelled", "is not connected: no longer needed");
@@ -121,7 +123,7 @@ export async function connectMcpServer(
 async function handshake(
   { session }: Link,
   route: Route,
-  { clientVersion: version, roots = [], apps = false }: ConnectOptions,
+  { clientVersion: version, roots = [], apps = false, sampling = false }: ConnectOptions,
   timeoutMs: number,
   signal: AbortSignal,
 ): Promise<Client> {
@@ -136,6 +138,7 @@ async function handshake(
         elicitation: { form: {}, url: {} },
         extensions: { [TASKS_EXTENSION]: {}, ...(apps ? { [APPS_EXTENSION]: { mimeTypes: [VIEW] } } : {}) },
         ...(roots.length === 0 ? {} : { roots: {} }),
+        ...(sampling ? { sampling: {} } : {}),
       },
       inputRequired: { autoFulfill: false },
     },

@@ -9,7 +9,7 @@ import type {
   UpstreamListing,
 } from "../upstream.ts";
 import { UpstreamError } from "../upstream-error.ts";
-import { CallSender, TOTAL_TIMES } from "./call-sender.ts";
+import { CallSender, type Offered, TOTAL_TIMES } from "./call-sender.ts";
 import type { Link } from "./server-link.ts";
 import {
   callMethod,
@@ -61,15 +61,9 @@ export class McpConnection implements UpstreamConnection {
 
   /**
    * @param pageTimeoutMs the time for one page of a listing.
-   * @param roots the folders that the server may ask for.
+   * @param offered what the server may ask for.
    */
-  constructor(
-    client: Client,
-    link: Link,
-    faults: UpstreamFaults,
-    pageTimeoutMs: number,
-    roots: readonly string[],
-  ) {
+  constructor(client: Client, link: Link, faults: UpstreamFaults, pageTimeoutMs: number, offered: Offered) {
     this.#client = client;
     this.#link = link;
     this.#faults = faults;
@@ -92,7 +86,7 @@ export class McpConnection implements UpstreamConnection {
       if (this.#subscribed.has(uri)) this.#notice({ kind: "updated", uri });
     };
     link.session.onMessage = (params) => this.#notice({ kind: "message", params });
-    this.#calls = new CallSender(link.session, faults, roots, (error, timeoutMs, signal, spentMs) =>
+    this.#calls = new CallSender(link.session, faults, offered, (error, timeoutMs, signal, spentMs) =>
       this.#fault(error, timeoutMs, signal, spentMs),
     );
     client.onclose = () => this.#lose(faults.ofLoss(link.diagnosis));

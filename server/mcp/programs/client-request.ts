@@ -3,7 +3,7 @@ import type { Conversation } from "../../../broker/flow/conversation.ts";
 import type { Viewer } from "../../../broker/policy/authorizer.ts";
 import type { ToolCatalog } from "../../../catalog/tool-catalog.ts";
 import type { ExecutedProgram } from "../../../execution/output/executed-run.ts";
-import type { ProgramRequest } from "../../../execution/run-request.ts";
+import type { ProgramRequest, RunsTogether } from "../../../execution/run-request.ts";
 import type { RunContext } from "../../../protocol/run-context.ts";
 import type { TraceContext } from "../../../protocol/trace-context.ts";
 import type { AskPerson, ClientClaim, Question } from "../elicitation.ts";
@@ -18,6 +18,8 @@ export interface ClientConnection {
   readonly notices: ClientNotices;
   /** The conversation with the client's model. Each connection has one. */
   readonly conversation: Conversation;
+  /** What its runs have come to, where rules see its direct calls together. */
+  readonly together?: RunsTogether | undefined;
   /** The tools that the client sees now. */
   known(): Promise<ToolCatalog>;
 }
@@ -32,6 +34,8 @@ export interface ClientRequest {
   readonly canAsk: boolean;
   /** Whether it can let a person open a URL. */
   readonly canVisit?: boolean;
+  /** Whether its model answers servers (MCP, "Sampling"). */
+  readonly canSample?: boolean;
   /** Whether who sends it may answer whether a call is made; by default they may. */
   readonly mayApprove?: boolean;
   /** What the client says of itself. */

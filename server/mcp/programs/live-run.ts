@@ -15,6 +15,11 @@ import {
   type ElicitationRequest,
   NOT_ASKED,
 } from "../../../broker/elicitation/elicitation.ts";
+import {
+  NOT_SAMPLED,
+  type SamplingAnswer,
+  type SamplingRequest,
+} from "../../../broker/elicitation/sampling.ts";
 import type { ObservedCall } from "../../../execution/call-log.ts";
 import type { Allowance } from "../../../execution/limits/usage-limits.ts";
 import type { CallRequest, ProgramRequest } from "../../../execution/run-request.ts";
@@ -58,6 +63,7 @@ export type LiveRequest = Pick<
   | "suspends"
   | "leavesSpare"
   | "conversation"
+  | "together"
   | "trace"
   | "allowance"
   | "onEvent"
@@ -94,11 +100,11 @@ export class LiveRun {
     clock: Pick<Clock, "monotonicMs">,
     allowance?: Allowance,
   ) {
-    const { connection, canAsk, canVisit, trace, mayApprove, observer = {} } = request;
+    const { connection, canAsk, canVisit, canSample, trace, mayApprove, observer = {} } = request;
     this.connection = connection;
     this.observer = observer;
     this.place = place;
-    this.#questions = new Questions(canAsk, canVisit, mayApprove);
+    this.#questions = new Questions(canAsk, canVisit, mayApprove, canSample);
     this.#progress = new RunProgress(clock);
     this.request = {
       context: contextOf(request),
@@ -107,6 +113,7 @@ export class LiveRun {
       suspends: true,
       leavesSpare: place.isOneOfMany,
       conversation: connection.conversation,
+      together: connection.together,
       trace,
       allowance,
       onEvent: observer.onEvent,
@@ -192,6 +199,7 @@ class Questions implements Approver {
   readonly #canAsk: boolean;
   readonly #canVisit: boolean;
   readonly #mayApprove: boolean;
+  readonly #canSample: boolean;
   readonly #closed = new AbortController();
   readonly #answersElsewhere: string[] = [];
   #waiting: Question | undefined;
@@ -201,8 +209,10 @@ class Questions implements Approver {
    * @param canAsk whether the client can ask a person. If not, questions are answered with `LATER` and `NOT_ASKED`.
    * @param canVisit whether it can show addresses.
    * @param mayApprove whether its user's answers to questions about calls count. If not, these are not put to it.
+   * @param canSample whether its model answers servers.
    */
-  constructor(canAsk: boolean, canVisit = false, mayApprove = true) {
+  constructor(canAsk: boolean, canVisit = false, mayApprove = true, canSample = false) {
+    this.#canSample = canSample;
     this.#canAsk = canAsk;
     this.#canVisit = canVisit;
     this.#mayApprove = mayApprove;
@@ -228,6 +238,14 @@ class Questions implements Approver {
     return this.#put<ElicitationAnswer>(signal, NOT_ASKED, can, (open) => ({
       kind: "elicitation",
       elicitation,
+      ...open,
+    }));
+  }
+
+  sample(request: SamplingRequest, signal: AbortSignal): Promise<SamplingAnswer> {
+    return this.#put(signal, NOT_SAMPLED, this.#canSample, (open) => ({
+      kind: "sampling",
+      request,
       ...open,
     }));
   }

@@ -317,6 +317,8 @@ function failedToAsk(question: Question, error: unknown): string {
   const what =
     question.kind === "approval"
       ? `ask for an approval of ${oneLine(question.request.tool)}`
-      : `put a question of server '${oneLine(question.elicitation.server)}' to its user`;
+      : question.kind === "sampling"
+        ? `put a request of server '${oneLine(question.request.server)}' to its model`
+        : `put a question of server '${oneLine(question.elicitation.server)}' to its user`;
   return `The program was cancelled because the client could not ${what}: ${reason}`;
 }

@@ -34,8 +34,8 @@ test("what earlier programs of the session have read is known from the beginning
   expect(state.begin(READ).history).toEqual({
     ...{ calls: 0, callsOfTool: 0 },
     reads: [
-      { ...earlier, isEarlier: true },
-      { ...labelled, isEarlier: true },
+      { ...earlier, isEarlier: "session" },
+      { ...labelled, isEarlier: "session" },
       { seq: 2, tool: SEND.namespacedName, server: "web", name: "send" },
     ],
   });

@@ -45,7 +45,12 @@ test("keeps labels of what its model was shown, also of runs of before, and take
 });
 
 test("is each run's own where labels reach no further than a run", async () => {
-  const settings = { servers: SERVERS, discovery: "direct", labels: { scope: "run" } };
+  const settings = {
+    servers: SERVERS,
+    discovery: "direct",
+    direct: { runs: "call" },
+    labels: { scope: "run" },
+  };
   const { call, send } = await clientOf(await serveProject(TOOLS, settings));
   expect(textsOf(await call("mcp__desk__read"))).toBe("read is done");
   expect(await send("eve@evil.test")).toBe("sent");

@@ -65,20 +65,25 @@ describe("the tools that are listed directly", () => {
   it.each([
     "servers: [{ name: desk, command: x, accepts: [] }]",
     "servers: [{ name: desk, command: x, tools: { a: { accepts: [public] } } }]",
-  ])("are none by themselves where calls are decided by what a run has read: %s", (text) => {
-    const chosen = chooseDirectTools(small, parse(text));
+  ])("are none by themselves where calls are decided by what each call has read: %s", (text) => {
+    expect(namesOf(chooseDirectTools(small, parse(text)))).toHaveLength(3);
+    const chosen = chooseDirectTools(small, parse(`${text}\ndirect: { runs: call }`));
     expect(namesOf(chosen)).toEqual([]);
     expect(describeDirect(chosen, CHOICE)).toContain(
       "because labels or rules go by what a run has read before",
     );
-    expect(namesOf(chooseDirectTools(small, parse(`${text}\ndirect: [desk.a]`)))).toEqual(["mcp__desk__a"]);
+    expect(
+      namesOf(chooseDirectTools(small, parse(`${text}\ndirect: { tools: [desk.a], runs: call }`))),
+    ).toEqual(["mcp__desk__a"]);
     const files = [{ file: "p", path: "/p", text: "forbid(principal, action, resource)" }];
     const rules = (more: string) => ({
       groups: {},
       files: files.map((each) => ({ ...each, text: each.text + more })),
     });
     const asked = [";", 'when { context.run.labels.contains("x") };'].map((more) => rules(more));
-    const counts = asked.map((policy) => chooseDirectTools(small, { ...CHOICE, policy }).tools.length);
+    const counts = asked.map(
+      (policy) => chooseDirectTools(small, { ...CHOICE, directRuns: "call", policy }).tools.length,
+    );
     expect(counts).toEqual([3, 0]);
   });
 

@@ -32,8 +32,12 @@ export function openSession(transport: Partial<MessageTransport> = {}) {
 export function openCalls() {
   const opened = openSession();
   const faults = new UpstreamFaults(fixture(""), () => []);
-  const calls = new CallSender(opened.session, faults, [], (error, timeoutMs, signal, spentMs) =>
-    faults.ofRequest(factsOf(error), timeoutMs, signal, undefined, spentMs),
+  const calls = new CallSender(
+    opened.session,
+    faults,
+    { roots: [], samples: false },
+    (error, timeoutMs, signal, spentMs) =>
+      faults.ofRequest(factsOf(error), timeoutMs, signal, undefined, spentMs),
   );
   return { ...opened, calls };
 }

@@ -2,9 +2,10 @@ import { join } from "node:path";
 import { expect, onTestFinished } from "vitest";
 import { clock } from "../../../../base/clock.ts";
 import { FollowedConfiguration } from "../../../../configuration/follow.ts";
-import { everyLabel } from "../../../../configuration/policy/configured-flow.ts";
+import { everyLabel, isDecidedByRun } from "../../../../configuration/policy/configured-flow.ts";
 import { Project } from "../../../../project/open-project.ts";
 import { openServing } from "../../../../project/serving.ts";
+import type { RunContext } from "../../../../protocol/run-context.ts";
 import { McpService } from "../../../../server/mcp/service.ts";
 import { clientViews } from "../../../../tools/client-names.ts";
 import { checkValue } from "../../../../tools/exposed-programs.ts";
@@ -47,8 +48,8 @@ export async function serveProject(
     XDG_RUNTIME_DIR: join(directory, "run"),
     XDG_STATE_HOME: join(directory, "state"),
   };
-  /** Serves one client, as a process of `ptc serve` does. */
-  const serve = async () => {
+  /** Serves one client, as a process of `ptc serve` does. @param context of its runs; by default the local user's. */
+  const serve = async (context?: RunContext) => {
     const following = await FollowedConfiguration.open({
       flag: undefined,
       env,
@@ -65,10 +66,14 @@ export async function serveProject(
       ...{ catalog, printers, outputs, clock, checkValue },
       runner: host,
       limits: () => host.configuration.execution,
+      direct: () => ({
+        isOneRun: host.configuration.directRuns === "conversation",
+        isDecidedByRun: isDecidedByRun(host.configuration),
+      }),
       labels: () => everyLabel(host.configuration),
       views: () => clientViews(host.configuration),
     });
-    const served = connectTo(service);
+    const served = connectTo(service, context);
     onTestFinished(async () => {
       served.toServer.end();
       await served.ended;
@@ -85,8 +90,9 @@ export async function connect(
   served: Served,
   answer?: Parameters<(typeof CONNECT)[Era]>[1],
   era: Era = "2025-11-25",
+  context?: RunContext,
 ) {
-  const client = (await CONNECT[era]((await served.serve()) as never, answer)) as Awaited<
+  const client = (await CONNECT[era]((await served.serve(context)) as never, answer)) as Awaited<
     ReturnType<(typeof CONNECT)["2025-11-25"]>
   >;
   const { tools } = await client.listTools();

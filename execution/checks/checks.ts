@@ -1,0 +1,363 @@
+/**
+ * Asks others about calls and their results (`interceptors` in ptc.yaml): a company's DLP, a virus scanner, a reviewer. Each can only
+ * restrict: policy, schemas and approvals hold for what it allows, and for arguments that it puts in the place of others. What it answers
+ * is noted in the audit log under `interceptors.NAME`. Without a usable answer in time a call is refused, or its result withheld,
+ * unless the check fails open.
+ *
+ * A check that is slow or hostile holds up the calls that it is asked about, each for its time limit, and no others: each principal has
+ * few places in it, and what it answers is bounded before it is read.
+ */
+import { randomUUID } from "node:crypto";
+import * as z from "zod/mini";
+import { messageOf } from "../../base/faults.ts";
+import { isObject, jsonLine, parseForeignJson, writeJson } from "../../base/json.ts";
+import { oneLine } from "../../base/visible-text.ts";
+import type { CallInterceptor } from "../../broker/call-interceptors.ts";
+import type { CallingRun, CallOutcome, RequestedCall } from "../../broker/dispatcher.ts";
+import type { Tool } from "../../catalog/tool.ts";
+import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
+import type { InterceptorSettings } from "../../configuration/configuration.ts";
+import { MAX_NESTING_DEPTH, MAX_VALUES } from "../../protocol/limits.ts";
+import type { RunContext } from "../../protocol/run-context.ts";
+import { matchesPattern } from "../../protocol/tool-names.ts";
+import type { Redactor } from "../../secrets/redaction.ts";
+import { type AskingSurroundings, askCheck, MAX_ANSWER_BYTES } from "./ask-check.ts";
+
+/** The largest request. What is larger is not sent, and counts as unanswered. */
+const MAX_REQUEST_BYTES = 4 * 1024 * 1024;
+const MAX_REASON_CHARS = 300;
+/** How many requests to one check may be under way: of one principal, and of all together. */
+const PLACES = { url: { each: 16, all: 256 }, command: { each: 4, all: 32 } };
+
+const Reason = z.optional(z.string());
+const Answer = z.discriminatedUnion("decision", [
+  z.strictObject({ decision: z.literal("allow"), reason: Reason }),
+  z.strictObject({ decision: z.literal("deny"), reason: Reason }),
+  z.strictObject({ decision: z.literal("ask"), reason: Reason }),
+  z.strictObject({
+    decision: z.literal("replace"),
+    reason: Reason,
+    arguments: z.optional(z.unknown()),
+    data: z.optional(z.unknown()),
+  }),
+]);
+type Answer = z.infer<typeof Answer>;
+/** An answer, or the answer that counts in the place of one that is missing. */
+type Counted = { readonly answer: Answer; readonly failure?: string | undefined };
+
+export interface ChecksOptions extends AskingSurroundings {
+  readonly settings: () => readonly InterceptorSettings[];
+  /** Takes secrets out of what is sent. */
+  readonly redactor: Pick<Redactor, "redactValue">;
+}
+
+/** The run whose calls are checked. */
+interface CheckedRun {
+  readonly runId: string;
+  readonly context: RunContext;
+  readonly tools: Pick<ToolCatalog, "get">;
+  /** Whether its changes are not made. */
+  readonly isRehearsal?: boolean | undefined;
+}
+
+export class Checks {
+  readonly #options: ChecksOptions;
+  readonly #places = new Map<string, Places>();
+  readonly #closing = new AbortController();
+
+  constructor(options: ChecksOptions) {
+    this.#options = options;
+  }
+
+  /** Gives up what is asked now. */
+  close(): void {
+    this.#closing.abort();
+  }
+
+  /** What surrounds the calls of a run. The settings in force at the time of a call decide who is asked about it. */
+  forRun(checked: CheckedRun): CallInterceptor {
+    return (next) => async (call, run) => {
+      const tool = checked.tools.get(call.tool);
+      const asked = tool === undefined ? [] : this.#of(tool);
+      if (tool === undefined || asked.length === 0) return next(call, run);
+      const before = await this.#beforeCall(asked, { checked, tool, call, run });
+      if ("outcome" in before) return before.outcome;
+      const outcome = await next(before.call, { ...run, asks: before.asks ?? run.asks });
+      return this.#afterCall(asked, { checked, tool, call: before.call, run }, outcome);
+    };
+  }
+
+  #of({ namespacedName }: Tool): InterceptorSettings[] {
+    return this.#options
+      .settings()
+      .filter(
+        ({ tools }) => tools.length === 0 || tools.some((each) => matchesPattern(each, namespacedName)),
+      );
+  }
+
+  async #beforeCall(
+    checks: readonly InterceptorSettings[],
+    about: About,
+  ): Promise<{ call: RequestedCall; asks?: CallingRun["asks"] } | { outcome: CallOutcome }> {
+    let { call } = about;
+    let asks: CallingRun["asks"];
+    for (const check of checks.filter(({ on }) => on.includes("call"))) {
+      const { answer, failure } = await this.#ask(check, { ...about, call }, undefined);
+      const ground = groundOf(check, answer, failure);
+      this.#note(about, answer, ground);
+      if (answer.decision === "deny") return { outcome: refused(call, about.tool, ground) };
+      if (answer.decision === "ask") asks ??= ground;
+      if (answer.decision === "replace") call = { ...call, arguments: answer.arguments, rounded: undefined };
+    }
+    return { call, ...(asks === undefined ? {} : { asks }) };
+  }
+
+  async #afterCall(
+    checks: readonly InterceptorSettings[],
+    about: About,
+    given: CallOutcome,
+  ): Promise<CallOutcome> {
+    let outcome = given;
+    for (const check of checks.filter(({ on }) => on.includes("result"))) {
+      if (!holdsAnswer(outcome)) return outcome;
+      const { answer, failure } = await this.#ask(check, about, outcome);
+      const ground = groundOf(check, answer, failure);
+      this.#note(about, answer, ground);
+      if (answer.decision === "deny") return withheld(about.tool, outcome, ground);
+      if (answer.decision === "replace") outcome = replaced(about.tool, outcome, answer.data, ground);
+    }
+    return outcome;
+  }
+
+  /** Asks one check, and says which answer counts. Never rejects. */
+  async #ask(
+    check: InterceptorSettings,
+    { checked, tool, call, run }: About,
+    outcome: CallOutcome | undefined,
+  ): Promise<Counted> {
+    const late = AbortSignal.timeout(check.timeoutMs);
+    const signal = AbortSignal.any([run.signal, late, this.#closing.signal]);
+    try {
+      const places = this.#placesOf(check);
+      const leave = await places.take(checked.context.principal, signal);
+      try {
+        const body = writeJson({
+          type: outcome === undefined ? "call" : "result",
+          timestamp: new Date().toISOString(),
+          data: this.#options.redactor.redactValue(describe(checked, tool, call, outcome)).value,
+        });
+        if (Buffer.byteLength(body) > MAX_REQUEST_BYTES)
+          throw new Error(`the request would have more than ${MAX_REQUEST_BYTES} bytes`);
+        const text = await askCheck(check, { id: `msg_${randomUUID()}`, body }, signal, this.#options);
+        return { answer: parseAnswer(text, outcome === undefined) };
+      } finally {
+        leave();
+      }
+    } catch (error) {
+      const failure = oneLine(
+        late.aborted
+          ? `it gave no answer within ${check.timeoutMs / 1_000} s`
+          : signal.aborted
+            ? "the run was cancelled"
+            : messageOf(error),
+        MAX_REASON_CHARS,
+      );
+      // Nothing goes on that was cancelled.
+      const goesOn = check.failsOpen && !(signal.aborted && !late.aborted);
+      return { answer: { decision: goesOn ? "allow" : "deny" }, failure };
+    }
+  }
+
+  #placesOf({ name, command }: InterceptorSettings): Places {
+    const places = this.#places.get(name) ?? new Places(command === undefined ? PLACES.url : PLACES.command);
+    this.#places.set(name, places);
+    return places;
+  }
+
+  /** Notes in the audit log what a check answered, unless it allowed what it was asked about. */
+  #note({ tool, call, run }: About, { decision }: Answer, ground: Ground): void {
+    if (decision === "allow" && ground.reason === undefined) return;
+    const { server } = tool;
+    run.events?.onDecision?.({ server, tool: call.tool, decision, ...ground });
+  }
+}
+
+interface About {
+  readonly checked: CheckedRun;
+  readonly tool: Tool;
+  readonly call: RequestedCall;
+  readonly run: CallingRun;
+}
+
+interface Ground {
+  readonly rule: string;
+  readonly reason?: string;
+}
+
+/** What a check is asked about. */
+function describe(
+  { runId, context, isRehearsal }: CheckedRun,
+  { server, namespacedName, annotations }: Tool,
+  call: RequestedCall,
+  outcome: CallOutcome | undefined,
+): object {
+  const { principal, groups = [], source, client } = context;
+  return {
+    run_id: runId,
+    ...(isRehearsal === true ? { rehearsal: true } : {}),
+    ...{ principal, groups, source, ...(client === undefined ? {} : { client: client.name }) },
+    ...{ server, tool: namespacedName, ...(annotations === undefined ? {} : { annotations }) },
+    arguments: call.arguments ?? null,
+    ...(outcome === undefined ? {} : { result: describeResult(outcome) }),
+  };
+}
+
+/** A result as the program gets it, and as its server gave it where the caller gets that too. */
+function describeResult(outcome: CallOutcome): object {
+  const raw = outcome.raw === undefined ? {} : { answer: outcome.raw };
+  if (outcome.ok) return { ok: true, data: outcome.data, ...raw };
+  const data = outcome.data === undefined ? {} : { data: outcome.data };
+  return { ok: false, message: outcome.error.message, ...data, ...raw };
+}
+
+/** @param isOfCall whether it answers about a call, and not about its result. @throws Error for what is no such answer */
+function parseAnswer(text: string, isOfCall: boolean): Answer {
+  const limits = { maxBytes: MAX_ANSWER_BYTES, maxDepth: MAX_NESTING_DEPTH, maxValues: MAX_VALUES };
+  let answered: ReturnType<typeof Answer.safeParse>;
+  try {
+    answered = Answer.safeParse(parseForeignJson(text, limits));
+  } catch (error) {
+    throw new Error(`its answer cannot be read: ${messageOf(error)}`);
+  }
+  if (!answered.success) throw new Error("its answer has no decision: allow, deny, ask or replace");
+  const { data: answer } = answered;
+  if (answer.decision === "ask" && !isOfCall) throw new Error("nobody can be asked about a result");
+  if (answer.decision === "replace" && isOfCall && !isObject(answer.arguments))
+    throw new Error("its answer replaces the arguments and has no `arguments`");
+  if (answer.decision === "replace" && !isOfCall && answer.data === undefined)
+    throw new Error("its answer replaces the result and has no `data`");
+  return answer;
+}
+
+function groundOf({ name }: InterceptorSettings, answer: Answer, failure: string | undefined): Ground {
+  const rule = `interceptors.${name}`;
+  if (failure !== undefined) return { rule, reason: `it was asked in vain: ${failure}` };
+  const { decision, reason } = answer;
+  if (reason !== undefined) return { rule, reason: oneLine(reason, MAX_REASON_CHARS) };
+  return decision === "deny" || decision === "ask" ? { rule, reason: "it gives no reason" } : { rule };
+}
+
+function refused(call: RequestedCall, { server, name }: Tool, { rule, reason = "" }: Ground): CallOutcome {
+  const message = `'${call.tool}' was not called: ${rule} refuses it: ${reason}`;
+  const error = { type: "ToolError" as const, server, tool: name, message, retryable: false };
+  return { ok: false, error, decision: "forbidden", rule, reason, bytes: 0 };
+}
+
+/** Whether an outcome has anything of its server. */
+function holdsAnswer({ decision }: CallOutcome): boolean {
+  return decision === "allowed" || decision === "approved-once" || decision === "approved-for-run";
+}
+
+/** What is known of a call besides its answer. */
+function groundsOf({ decision, approver, bytes, flow, waitedMs, connectMs, earlier }: CallOutcome) {
+  return {
+    ...{ decision, bytes },
+    ...(approver === undefined ? {} : { approver }),
+    ...(flow === undefined ? {} : { flow }),
+    ...(waitedMs === undefined ? {} : { waitedMs }),
+    ...(connectMs === undefined ? {} : { connectMs }),
+    ...(earlier === undefined ? {} : { earlier }),
+  };
+}
+
+function withheld(
+  { server, name, namespacedName }: Tool,
+  outcome: CallOutcome,
+  { rule, reason = "" }: Ground,
+): CallOutcome {
+  const message = `the call was made: '${namespacedName}' answered, and ${rule} withholds the answer: ${reason}`;
+  const error = { type: "ToolError" as const, server, tool: name, message, retryable: false };
+  return { ...groundsOf(outcome), ok: false, error, rule, reason };
+}
+
+/** The outcome with other data. What the caller gets of the server's own answer is made of it too. */
+function replaced(tool: Tool, outcome: CallOutcome, data: unknown, { rule, reason }: Ground): CallOutcome {
+  const ground = { rule, ...(reason === undefined ? {} : { reason }) };
+  const text = typeof data === "string" ? data : jsonLine(data);
+  const isFailure = !outcome.ok;
+  const raw = {
+    content: [{ type: "text", text }],
+    ...(isObject(data) ? { structuredContent: data } : {}),
+    ...(isFailure ? { isError: true } : {}),
+  };
+  const answer = outcome.raw === undefined ? { raw: undefined } : { raw };
+  if (isFailure) {
+    const error = {
+      type: "ToolError" as const,
+      server: tool.server,
+      tool: tool.name,
+      message: text,
+      retryable: false,
+    };
+    return { ...groundsOf(outcome), ok: false, error, ...answer, ...ground };
+  }
+  return { ...groundsOf(outcome), ok: true, data, ...answer, ...ground };
+}
+
+/** The places of one check: few for each principal, so that nobody's calls take those of all. */
+class Places {
+  readonly #limits: { each: number; all: number };
+  readonly #taken = new Map<string, number>();
+  #all = 0;
+  #waiting: { principal: string; enter: () => void }[] = [];
+
+  constructor(limits: { each: number; all: number }) {
+    this.#limits = limits;
+  }
+
+  /** Resolves with what gives the place back. Rejects when the signal comes first. */
+  async take(principal: string, signal: AbortSignal): Promise<() => void> {
+    signal.throwIfAborted();
+    if (!this.#hasRoom(principal)) await this.#wait(principal, signal);
+    else this.#enter(principal);
+    return () => this.#leave(principal);
+  }
+
+  #wait(principal: string, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const waiting = { principal, enter: resolve };
+      this.#waiting.push(waiting);
+      signal.addEventListener(
+        "abort",
+        () => {
+          const index = this.#waiting.indexOf(waiting);
+          if (index < 0) return;
+          this.#waiting.splice(index, 1);
+          reject(signal.reason);
+        },
+        { once: true },
+      );
+    });
+  }
+
+  #hasRoom(principal: string): boolean {
+    return this.#all < this.#limits.all && (this.#taken.get(principal) ?? 0) < this.#limits.each;
+  }
+
+  #enter(principal: string): void {
+    this.#all++;
+    this.#taken.set(principal, (this.#taken.get(principal) ?? 0) + 1);
+  }
+
+  #leave(principal: string): void {
+    const left = (this.#taken.get(principal) ?? 1) - 1;
+    this.#all--;
+    if (left === 0) this.#taken.delete(principal);
+    else this.#taken.set(principal, left);
+    const index = this.#waiting.findIndex((each) => this.#hasRoom(each.principal));
+    const [next] = index < 0 ? [] : this.#waiting.splice(index, 1);
+    if (next === undefined) return;
+    this.#enter(next.principal);
+    next.enter();
+  }
+}
