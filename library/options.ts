@@ -16,6 +16,7 @@ import { localPrincipal } from "../system/local-actor.ts";
 import {
   type ApprovalAnswer,
   type CallOptions,
+  type PlanOptions,
   type Principal,
   PtcError,
   type PtcOptions,
@@ -38,6 +39,10 @@ const KNOWN = {
   run: {
     ...{ ...CALL, data: "any", language: "any", timeoutMs: "any", typecheck: "any", session: "any" },
   } satisfies Kinds<RunOptions>,
+  plan: {
+    ...{ principal: CALL.principal, conversation: CALL.conversation, said: CALL.said, signal: CALL.signal },
+    ...{ traceparent: CALL.traceparent, data: "any", language: "any", timeoutMs: "any", typecheck: "any" },
+  } satisfies Kinds<PlanOptions>,
   resume: { ...CALL, answer: "mapping" } satisfies Kinds<CallOptions & { answer?: ApprovalAnswer }>,
   tools: CALL,
 };

@@ -37,6 +37,8 @@ export interface OtherCall {
 export interface Rehearsed {
   /** The calls that were not made, the one in question first. */
   readonly calls: readonly NotedCall[];
+  /** The number of the call in question, whose arguments are known; absent if there is no question. */
+  readonly asked?: number | undefined;
   /** The values of the first stand-ins, and their places. */
   readonly marks: ReadonlyMap<string, MarkedPlace>;
   /** The second rehearsal, if there was one: the same calls, and the stand-ins that it gave for calls by their `seq`. */
@@ -57,13 +59,13 @@ const MAX_PLANNED = 100;
  * Makes the plan of what two rehearsals came to. A value that is the same in both is known. A value that differs is open if it is made
  * of parts of earlier answers in both, and otherwise undecided. The plan ends before the first call that only one of them made.
  */
-export function makePlan({ calls, marks, other, more }: Rehearsed): Plan {
+export function makePlan({ calls, asked, marks, other, more }: Rehearsed): Plan {
   const numbers = new Map(calls.map(({ seq }, index) => [seq, index + 1]));
   const planned: PlannedCall[] = [];
   let why = more;
   let chars = 0;
   for (const [index, call] of calls.entries()) {
-    const again = index === 0 ? { arguments: call.arguments } : other?.calls.get(call.seq);
+    const again = call.seq === asked ? { arguments: call.arguments } : other?.calls.get(call.seq);
     if (again === undefined) {
       why = "whether further calls are made depends on what the calls before them answer";
       break;

@@ -11,6 +11,7 @@ import type { Tool } from "../../catalog/tool.ts";
 import type { Prepared } from "../../languages/prepare-program.ts";
 import type { Program } from "../../languages/program.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
+import { buildFailure, type Failure } from "../../protocol/failure.ts";
 import { MAX_CLAIM_FAILURE_BYTES } from "../../protocol/limits.ts";
 import type { ProgramEnvironment } from "../../protocol/messages.ts";
 import { PROGRAMS_MODULE } from "../../protocol/tool-names.ts";
@@ -18,7 +19,7 @@ import type { SandboxSource, SandboxUse } from "../../sandbox/sandbox.ts";
 import { SandboxError } from "../../sandbox/sandbox-error.ts";
 import type { CallObserver } from "../call-log.ts";
 import type { Surroundings } from "../interceptors.ts";
-import type { Outcome } from "../outcome.ts";
+import type { Outcome, Verdict } from "../outcome.ts";
 import { maxResultBytes, RunnerOutput } from "../output/runner-output.ts";
 import { type OpenRehearsal, unrehearsed } from "../planning.ts";
 import type { RunScope } from "../run.ts";
@@ -46,8 +47,13 @@ const MAX_CALLS = 500;
 /** How long a stand-in waits, so that calls that a program makes at once are all there before the first has its answer. */
 const STAND_IN_MS = 10;
 
+/** The state of a program that has not begun. */
+const BEGINNING: Moment = { calls: [], trace: undefined, insideMs: 0 };
+
 /** The parts with which a program is rehearsed. */
 export interface RehearsalParts {
+  /** How long the rehearsal may take; by default `MAX_REHEARSAL_MS`. */
+  readonly maxMs?: number | undefined;
   readonly scope: Pick<RunScope, "limits" | "clock" | "redactor">;
   readonly program: Program;
   readonly prepared: Extract<Prepared, { ok: true }>;
@@ -78,8 +84,52 @@ interface Entry {
 
 /** The plan of a program that has reached a call which a person has to approve. Never rejects for what a program or an engine does. */
 export async function rehearse(parts: RehearsalParts, moment: Moment, asked: ApprovalRequest): Promise<Plan> {
+  let both: Both;
+  try {
+    both = await rehearseTwice(parts, moment);
+  } catch (error) {
+    if (!(error instanceof SandboxError)) throw error;
+    return unrehearsed(asked, `it could not be rehearsed (${messageOf(error)})`);
+  }
+  if (both === "late") return unrehearsed(asked, TOO_LONG);
+  const { noted } = both.first;
+  const own = noted.find(
+    ({ tool, arguments: args }) => tool === asked.tool && digestOf(args ?? null) === asked.argumentsDigest,
+  );
+  if (own === undefined) return unrehearsed(asked, "the program did not come to this call again");
+  return planFrom(both, [own, ...noted.filter((call) => call !== own)], own);
+}
+
+/** What a program would do: what it would change, or why its rehearsal failed before it came to any change. */
+export type DryRun =
+  | { readonly kind: "unchanged" }
+  | { readonly kind: "changes"; readonly plan: Plan }
+  | { readonly kind: "failed"; readonly error: Failure };
+
+/** Rehearses a program from its beginning, for nobody's question. Rejects with a `SandboxError` when no sandbox can be acquired. */
+export async function rehearseWhole(parts: RehearsalParts): Promise<DryRun> {
+  const both = await rehearseTwice(parts, BEGINNING);
+  if (both === "late") {
+    const type = parts.signal.aborted ? "Cancelled" : "Timeout";
+    return { kind: "failed", error: buildFailure(type, TOO_LONG) };
+  }
+  const { noted, verdict, more } = both.first;
+  if (noted.length > 0) return { kind: "changes", plan: planFrom(both, noted) };
+  if (verdict?.ok === true) return { kind: "unchanged" };
+  if (verdict?.error.type === "Cancelled" && !parts.signal.aborted)
+    return { kind: "failed", error: buildFailure("Timeout", more ?? TOO_LONG) };
+  return { kind: "failed", error: verdict?.error ?? buildFailure("InternalError", more ?? TOO_LONG) };
+}
+
+const TOO_LONG = "the rehearsal took too long";
+
+type Both = { readonly first: FirstRehearsal; readonly second: SecondRehearsal } | "late";
+
+/** Runs both rehearsals. Rejects with a `SandboxError` when no sandbox can be acquired. */
+async function rehearseTwice(parts: RehearsalParts, moment: Moment): Promise<Both> {
   const stop = new AbortController();
-  const ends = AbortSignal.any([parts.signal, stop.signal, AbortSignal.timeout(MAX_REHEARSAL_MS)]);
+  const { maxMs = MAX_REHEARSAL_MS } = parts;
+  const ends = AbortSignal.any([parts.signal, stop.signal, AbortSignal.timeout(maxMs)]);
   const first = new FirstRehearsal(parts, moment, () => stop.abort());
   const second = new SecondRehearsal(first, moment);
   try {
@@ -87,20 +137,23 @@ export async function rehearse(parts: RehearsalParts, moment: Moment, asked: App
     const both = await Promise.allSettled([rehearsed, second.run(parts, ends)]);
     const failed = both.find((each) => each.status === "rejected");
     if (failed !== undefined) throw failed.reason;
+    return { first, second };
   } catch (error) {
-    if (ends.aborted) return unrehearsed(asked, "the rehearsal took too long");
-    if (!(error instanceof SandboxError)) throw error;
-    return unrehearsed(asked, `it could not be rehearsed (${messageOf(error)})`);
+    if (ends.aborted) return "late";
+    throw error;
   } finally {
     stop.abort();
   }
-  const noted = first.entries.flatMap(({ standIn }) => standIn?.noted ?? []);
-  const own = noted.find(
-    ({ tool, arguments: args }) => tool === asked.tool && digestOf(args ?? null) === asked.argumentsDigest,
-  );
-  if (own === undefined) return unrehearsed(asked, "the program did not come to this call again");
+}
+
+/** @param asked the call that is asked about, whose arguments are known. */
+function planFrom(
+  { first, second }: Exclude<Both, "late">,
+  calls: readonly NotedCall[],
+  asked?: NotedCall,
+): Plan {
   return makePlan({
-    calls: [own, ...noted.filter((call) => call !== own)],
+    ...{ calls, asked: asked?.seq },
     marks: first.standIns.marks,
     other: { calls: second.calls, answers: second.answers },
     more: first.more ?? second.more,
@@ -117,6 +170,8 @@ class FirstRehearsal {
   readonly standIns = new StandIns(false);
   /** Why the program did not get to its end. */
   more: string | undefined;
+  /** How the program ended, if it did. */
+  verdict: Verdict | undefined;
   readonly #parts: RehearsalParts;
   readonly #moment: Moment;
   readonly #stop: () => void;
@@ -152,12 +207,18 @@ class FirstRehearsal {
         },
       },
     });
+    this.verdict = outcome.verdict;
     if (outcome.verdict.ok) return;
     const { type } = outcome.verdict.error;
     this.more ??=
       type === "Cancelled" || type === "Timeout"
-        ? "the rehearsal took too long"
+        ? TOO_LONG
         : `the rehearsal ended with ${type}, which the real run may not`;
+  }
+
+  /** The calls that were not made because they may change something. */
+  get noted(): NotedCall[] {
+    return this.entries.flatMap(({ standIn }) => standIn?.noted ?? []);
   }
 
   /** No further call comes. */
@@ -293,7 +354,10 @@ async function runAgain(
   const parted = new AbortController();
   const ends = AbortSignal.any([signal, parted.signal]);
   const run = { calls: moment.calls } as SuspendedRun;
-  const calls = new ResumedCalls({ run, goLive: async () => undefined }, () => parted.abort());
+  const calls =
+    moment.calls.length === 0
+      ? undefined
+      : new ResumedCalls({ run, goLive: async () => undefined }, () => parted.abort());
   const mostBytes = maxResultBytes(limits) + MAX_CLAIM_FAILURE_BYTES;
   const output = new RunnerOutput(limits, mostBytes, () => {}, redactor);
   const {
@@ -313,7 +377,7 @@ async function runAgain(
         ...{ approvals: new RunApprovals("", NOBODY), recording: undefined, suspension: undefined },
         ...{ observers, signal: ends, faulted: signal, elapsedMs: () => 0 },
       },
-      ...{ prepared, output, calls, timeLimit: new TimeLimit(MAX_REHEARSAL_MS, clock) },
+      ...{ prepared, output, calls, timeLimit: new TimeLimit(parts.maxMs ?? MAX_REHEARSAL_MS, clock) },
       environment: { ...environment, replay: { started_ms, clock: readings, events, resumes: true } },
     });
   } finally {

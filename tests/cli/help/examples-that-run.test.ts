@@ -37,6 +37,7 @@ const ELSEWHERE: Record<string, string> = {
   up: "an engine",
   init: "the file of a client",
   run: "a sandbox",
+  plan: "a sandbox",
   "install codex": "somebody who says yes",
   "auth set": "a secret on stdin",
   add: "a server to try",
