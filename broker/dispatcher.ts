@@ -363,6 +363,8 @@ export class Dispatcher implements CallDispatcher {
       const answer = await this.#answer(tool, raw, call.raw === true || run.seesAll === true);
       this.#noteRead(tool, call, seq, flow, answersOf(answer, call.raw));
       if (answer.ok) given = answer.data;
+      if (answer.ok && decision.kind !== "ask" && !changesSomething(tool))
+        await run.approvals.read(tool, call.arguments, answer.data);
       return { ...answer, ...permission };
     } catch (error) {
       // The text of a server's error is also data from that server.

@@ -178,6 +178,8 @@ export interface PlannedCall {
   readonly arguments: unknown;
   /** Whether an answer to the question can approve it: it needs an approval, and its values are known or come from earlier calls. */
   readonly isApprovable: boolean;
+  /** Whether an answer can keep it for a question of its own, because a later read brings a value of it. */
+  readonly isKeepable: boolean;
   /** What else is known of it, in lines: where values come from that are not known yet, and whether it needs an approval. */
   readonly notes: readonly string[];
 }
@@ -189,6 +191,8 @@ export interface ApprovalAnswer {
   readonly for?: "call" | "run" | "plan";
   /** With `for: "plan"`: the numbers of the calls that are allowed; all by default. The others are denied. */
   readonly calls?: readonly number[];
+  /** With `for: "plan"`: the numbers of calls with values from later reads that are asked about again once these are known. */
+  readonly keep?: readonly number[];
   /** With `for: "run"`: how many calls at most, this one among them. */
   readonly atMost?: number;
   /** Who answered, for the audit log. */

@@ -6,6 +6,7 @@ import { withTextNumbers } from "../base/json.ts";
 import { findPrototypeMember } from "../base/prototype-member.ts";
 import { RecentlyUsed } from "../base/recently-used.ts";
 import { oneLine } from "../base/visible-text.ts";
+import { keepableCalls } from "../broker/approvals/approval-scope.ts";
 import { describePlanned } from "../broker/approvals/approval-text.ts";
 import { LATER } from "../broker/approvals/approvals.ts";
 import { isApprovable } from "../broker/approvals/plan.ts";
@@ -560,12 +561,15 @@ function plannedFor(outcome: PlannedProgram["outcome"]): Planned {
 }
 
 /** A plan as the program that ptc is a library of gets it. */
-function planFor({ digest, calls, more }: NonNullable<Pending["request"]["plan"]>): Plan {
+function planFor(plan: NonNullable<Pending["request"]["plan"]>): Plan {
+  const { digest, calls, more } = plan;
+  const keepable = keepableCalls(plan);
   return {
     digest,
     calls: calls.map((call, index) => ({
       ...{ number: index + 1, tool: call.tool, arguments: withTextNumbers(call.arguments) },
-      ...{ isApprovable: isApprovable(call), notes: describePlanned(call) },
+      ...{ isApprovable: isApprovable(call), isKeepable: keepable.includes(index + 1) },
+      notes: describePlanned(call),
     })),
     ...(more === undefined ? {} : { more }),
   };

@@ -28,7 +28,9 @@ import { ResumedCalls } from "../suspension/resumed-calls.ts";
 import type { SuspendedRun } from "../suspension/suspended-run.ts";
 import type { Moment } from "../suspension/suspension.ts";
 import { TimeLimit } from "../time-limit.ts";
+import { isEmptyAnswer, type LateRead } from "./late-reads.ts";
 import { makePlan, type NotedCall, type OtherCall } from "./make-plan.ts";
+import { Renaming } from "./renaming.ts";
 import { StandIns } from "./stand-ins.ts";
 
 /**
@@ -44,6 +46,8 @@ import { StandIns } from "./stand-ins.ts";
 /** How long a rehearsal may take, and how many calls it may make. */
 const MAX_REHEARSAL_MS = 10_000;
 const MAX_CALLS = 500;
+/** How many late reads that brought nothing get a stand-in. */
+const MAX_FILLED = 20;
 /** How long a stand-in waits, so that calls that a program makes at once are all there before the first has its answer. */
 const STAND_IN_MS = 10;
 
@@ -76,9 +80,16 @@ interface Entry {
   readonly arguments: unknown;
   /** How many noted calls had ended before. */
   readonly after: number;
-  /** What it was, if its answer is a stand-in. */
-  standIn?: { readonly tool: Tool; readonly noted?: NotedCall };
+  /** What it was, if it was not made because it may change something. */
+  standIn?: { readonly tool: Tool; readonly noted: NotedCall };
+  /** What it was, if it is a read that comes after a change. */
+  late?: Pick<LateRead, "tool" | "arguments" | "after">;
+  /** Whether an answer was invented for a late read, and whether it was not made. */
+  isInvented?: boolean;
+  isUnsent?: boolean;
   outcome?: CallOutcome;
+  /** What the second rehearsal gets of a late read. */
+  renamed?: CallOutcome;
   readonly ended: PromiseWithResolvers<void>;
 }
 
@@ -86,7 +97,7 @@ interface Entry {
 export async function rehearse(parts: RehearsalParts, moment: Moment, asked: ApprovalRequest): Promise<Plan> {
   let both: Both;
   try {
-    both = await rehearseTwice(parts, moment);
+    both = await rehearseAsFarAsItGoes(parts, moment);
   } catch (error) {
     if (!(error instanceof SandboxError)) throw error;
     return unrehearsed(asked, `it could not be rehearsed (${messageOf(error)})`);
@@ -108,7 +119,7 @@ export type DryRun =
 
 /** Rehearses a program from its beginning, for nobody's question. Rejects with a `SandboxError` when no sandbox can be acquired. */
 export async function rehearseWhole(parts: RehearsalParts): Promise<DryRun> {
-  const both = await rehearseTwice(parts, BEGINNING);
+  const both = await rehearseAsFarAsItGoes(parts, BEGINNING);
   if (both === "late") {
     const type = parts.signal.aborted ? "Cancelled" : "Timeout";
     return { kind: "failed", error: buildFailure(type, TOO_LONG) };
@@ -125,12 +136,28 @@ const TOO_LONG = "the rehearsal took too long";
 
 type Both = { readonly first: FirstRehearsal; readonly second: SecondRehearsal } | "late";
 
-/** Runs both rehearsals. Rejects with a `SandboxError` when no sandbox can be acquired. */
-async function rehearseTwice(parts: RehearsalParts, moment: Moment): Promise<Both> {
+/**
+ * Runs both rehearsals, once more if the program failed after a late read that brought nothing: that may be what it waits for, such as
+ * a message that a change sends. Then such reads get stand-ins. Rejects with a `SandboxError` when no sandbox can be acquired.
+ */
+async function rehearseAsFarAsItGoes(parts: RehearsalParts, moment: Moment): Promise<Both> {
+  const late = AbortSignal.timeout(parts.maxMs ?? MAX_REHEARSAL_MS);
+  const both = await rehearseTwice(parts, moment, late, false);
+  if (both === "late" || both.first.verdict?.ok !== false || !both.first.isMissing) return both;
+  const again = await rehearseTwice(parts, moment, late, true);
+  return again === "late" || again.first.noted.length < both.first.noted.length ? both : again;
+}
+
+/** Runs both rehearsals. Rejects with a `SandboxError` when no sandbox can be acquired. @param fills whether late reads that bring nothing get stand-ins. */
+async function rehearseTwice(
+  parts: RehearsalParts,
+  moment: Moment,
+  late: AbortSignal,
+  fills: boolean,
+): Promise<Both> {
   const stop = new AbortController();
-  const { maxMs = MAX_REHEARSAL_MS } = parts;
-  const ends = AbortSignal.any([parts.signal, stop.signal, AbortSignal.timeout(maxMs)]);
-  const first = new FirstRehearsal(parts, moment, () => stop.abort());
+  const ends = AbortSignal.any([parts.signal, stop.signal, late]);
+  const first = new FirstRehearsal(parts, moment, () => stop.abort(), fills);
   const second = new SecondRehearsal(first, moment);
   try {
     const rehearsed = first.run(ends).finally(() => first.end());
@@ -155,6 +182,7 @@ function planFrom(
   return makePlan({
     ...{ calls, asked: asked?.seq },
     marks: first.standIns.marks,
+    reads: first.lateReads,
     other: { calls: second.calls, answers: second.answers },
     more: first.more ?? second.more,
   });
@@ -168,6 +196,12 @@ function isNoted({ tool, asks }: RehearsedCall): boolean {
 class FirstRehearsal {
   readonly entries: Entry[] = [];
   readonly standIns = new StandIns(false);
+  /** Whether a late read brought nothing. */
+  isMissing = false;
+  readonly #lateStandIns = new StandIns(false, true);
+  readonly #renaming = new Renaming();
+  readonly #filled = new Set<string>();
+  readonly #fills: boolean;
   /** Why the program did not get to its end. */
   more: string | undefined;
   /** How the program ended, if it did. */
@@ -180,10 +214,14 @@ class FirstRehearsal {
   #isOver = false;
   #ended = 0;
 
-  constructor(parts: RehearsalParts, moment: Moment, stop: () => void) {
+  constructor(parts: RehearsalParts, moment: Moment, stop: () => void, fills: boolean) {
     this.#parts = parts;
     this.#moment = moment;
     this.#stop = stop;
+    this.#fills = fills;
+    this.#renaming.know(parts.program.code);
+    this.#renaming.know(parts.program.data);
+    for (const { outcome } of moment.calls) if (outcome?.ok === true) this.#renaming.know(outcome.data);
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -201,7 +239,7 @@ class FirstRehearsal {
             this.#stop();
             return never(run.signal);
           }
-          entry.outcome = await dispatcher.dispatch(call, run);
+          entry.outcome = this.#noteRead(entry, await dispatcher.dispatch(call, run));
           entry.ended.resolve();
           return entry.outcome;
         },
@@ -219,6 +257,15 @@ class FirstRehearsal {
   /** The calls that were not made because they may change something. */
   get noted(): NotedCall[] {
     return this.entries.flatMap(({ standIn }) => standIn?.noted ?? []);
+  }
+
+  /** The reads that came after a change, and what they brought. */
+  get lateReads(): LateRead[] {
+    return this.entries.flatMap(({ seq, late, outcome, renamed }) =>
+      late !== undefined && outcome?.ok === true && renamed?.ok === true
+        ? { ...late, seq, answer: outcome.data, other: renamed.data }
+        : [],
+    );
   }
 
   /** No further call comes. */
@@ -246,6 +293,7 @@ class FirstRehearsal {
   #begin(tool: string, args: unknown, seq: number): Entry {
     const ended = Promise.withResolvers<void>();
     const entry: Entry = { seq, tool, arguments: args, after: this.#ended, ended };
+    this.#renaming.know(args);
     this.entries.push(entry);
     this.#ofTool.set(tool, [...(this.#ofTool.get(tool) ?? []), entry]);
     this.#wake();
@@ -254,21 +302,69 @@ class FirstRehearsal {
 
   async #answer(call: RehearsedCall, signal: AbortSignal) {
     const { seq, tool, arguments: args } = call;
-    const isChange = isNoted(call);
-    if (!isChange && !this.standIns.isIn(args)) return undefined;
     const entry = this.entries.find((each) => each.seq === seq);
     if (entry === undefined) return undefined;
+    if (!isNoted(call)) return this.#read(entry, call, signal);
     const { namespacedName, server, definitionDigest } = tool;
     const { asks, rule, reason } = call;
     const noted = {
       ...{ seq, tool: namespacedName, server, definitionDigest, arguments: args, after: entry.after },
       ...{ asks, rule, reason },
     };
-    entry.standIn = isChange ? { tool, noted } : { tool };
+    entry.standIn = { tool, noted };
     const answer = this.standIns.answer(tool, seq, earlierAnswer(this.#moment, namespacedName));
     await delay(STAND_IN_MS, undefined, { signal }).catch(() => {});
-    if (isChange) this.#ended++;
+    this.#ended++;
     return answer;
+  }
+
+  /** A call that only reads is made, unless something invented is in its arguments. */
+  async #read(entry: Entry, { tool, arguments: args }: RehearsedCall, signal: AbortSignal) {
+    const isInvented = this.standIns.isIn(args) || this.#lateStandIns.isIn(args);
+    if (this.#ended > 0 || isInvented) entry.late = { tool, arguments: args, after: this.#ended };
+    if (!isInvented) return undefined;
+    entry.isInvented = entry.isUnsent = true;
+    await delay(STAND_IN_MS, undefined, { signal }).catch(() => {});
+    return this.#invent(entry, tool);
+  }
+
+  #invent({ seq }: Entry, tool: Tool) {
+    return this.#lateStandIns.answer(tool, seq, earlierAnswer(this.#moment, tool.namespacedName));
+  }
+
+  /** Notes what a read brought, and gives what the program gets. */
+  #noteRead(entry: Entry, outcome: CallOutcome): CallOutcome {
+    if (!outcome.ok || entry.standIn !== undefined) return outcome;
+    if (entry.late === undefined) {
+      this.#renaming.know(outcome.data);
+      return outcome;
+    }
+    const given = this.#fill(entry, entry.late.tool, outcome);
+    const { isInvented = false } = entry;
+    entry.renamed = {
+      ...given,
+      data: this.#renaming.rename(given.data, isInvented),
+      raw: this.#renaming.rename(given.raw, isInvented),
+    };
+    return given;
+  }
+
+  /** A stand-in for a late read that brought nothing, once for each read. */
+  #fill<Given extends CallOutcome & { ok: true }>(
+    entry: Entry,
+    tool: Tool,
+    outcome: Given,
+  ): CallOutcome & { ok: true } {
+    if (entry.isInvented === true || !isEmptyAnswer(outcome.data)) return outcome;
+    this.isMissing = true;
+    const key = `${entry.tool} ${digestOf(entry.arguments ?? null)}`;
+    const hasType = tool.outputSchema !== undefined || tool.learned !== undefined;
+    if (!this.#fills || !hasType || this.#filled.has(key) || this.#filled.size >= MAX_FILLED) return outcome;
+    this.#filled.add(key);
+    const answer = this.#invent(entry, tool);
+    if (!answer.ok || isEmptyAnswer(answer.data)) return outcome;
+    entry.isInvented = true;
+    return { ...outcome, ...answer };
   }
 
   /** Observes the calls that reached a server. */
@@ -276,7 +372,8 @@ class FirstRehearsal {
     return {
       onCall: (call) => {
         const entry = this.entries.find(({ seq }) => seq === call.seq);
-        return entry === undefined || entry.standIn !== undefined ? undefined : observer.onCall?.(call);
+        const isMade = entry !== undefined && entry.standIn === undefined && entry.isUnsent !== true;
+        return isMade ? observer.onCall?.(call) : undefined;
       },
     };
   }
@@ -284,7 +381,7 @@ class FirstRehearsal {
 
 /** Runs with other stand-ins beside the first rehearsal, whose other answers it gets. It calls no server. */
 class SecondRehearsal {
-  /** Its calls that got a stand-in, by the number of the same call in the first rehearsal. */
+  /** Its calls that got a stand-in, and its late reads, by the number of the same call in the first rehearsal. */
   readonly calls = new Map<number, OtherCall>();
   readonly answers = new Map<number, unknown>();
   /** Why it did not come to the same end as the first one. */
@@ -327,6 +424,11 @@ class SecondRehearsal {
             if (answer.ok) this.answers.set(entry.seq, answer.data);
             await delay(STAND_IN_MS, undefined, { signal: run.signal }).catch(() => {});
             return { ...answer, decision: "allowed" };
+          }
+          if (entry.late !== undefined && entry.renamed !== undefined) {
+            const exact = withExactNumbers(entry.late.tool.inputSchema, args);
+            this.calls.set(entry.seq, { arguments: exact });
+            return entry.renamed;
           }
           if (entry.outcome === undefined || writeJson(args) !== writeJson(entry.arguments))
             return part(run.signal);
