@@ -93,10 +93,14 @@ export class LateValues {
       const match = [...one.slice(from).matchAll(pattern)].find(
         ({ index, 0: text }) => from + index <= at && at < from + index + text.length,
       );
-      if (match === undefined || match[0].length > MAX_PIECE_CHARS || INVENTED.test(match[0])) continue;
+      if (match === undefined || match[0].length > MAX_PIECE_CHARS) continue;
       const start = from + match.index;
       const to = start + match[0].length;
-      const part = this.#within(match[0], two.slice(start, to));
+      const [first, second] = [match[0], two.slice(start, to)];
+      const whole = STAND_IN.test(first) ? this.whole(first, second) : undefined;
+      // A piece of something invented says nothing of what will be there.
+      if (whole === undefined && INVENTED.test(first)) return undefined;
+      const part = whole ?? this.#within(first, second);
       if (part !== undefined) return { from: start, to, part };
     }
     return undefined;

@@ -92,7 +92,7 @@ export function makePlan(rehearsed: Rehearsed): Plan {
 }
 
 function plannedCall(call: NotedCall, again: OtherCall, origins: Origins): PlannedCall {
-  const { open, undecided } = origins.ofArguments(call.arguments, again.arguments);
+  const { open, undecided } = origins.ofArguments(call.seq, call.arguments, again.arguments);
   const { tool, server, definitionDigest, asks, rule, reason, after } = call;
   const shown = [
     ...open.map(({ path, parts }) => ({ path, value: textOfParts(parts) })),
@@ -134,14 +134,11 @@ class Origins {
     this.#lateReads = reads;
   }
 
-  ofArguments(
-    one: unknown,
-    two: unknown,
-    reads = this.#lateReads,
-  ): { open: OpenValue[]; undecided: Step[][] } {
+  /** @param seq the number of the call. Only reads before it bring its values. */
+  ofArguments(seq: number, one: unknown, two: unknown): { open: OpenValue[]; undecided: Step[][] } {
     const open: OpenValue[] = [];
     const undecided: Step[][] = [];
-    const late = new LateValues(reads);
+    const late = new LateValues(this.#lateReads.filter((read) => read.seq < seq));
     for (const path of differences(one, two)) {
       const parts = this.#partsOf(valueAt(one, path), valueAt(two, path), late);
       if (parts === undefined) undecided.push(path);
@@ -223,12 +220,10 @@ class Origins {
   /** The number of a late read among those of the plan. */
   #numberOf(seq: number): number | undefined {
     if (this.#readNumbers.has(seq)) return this.#readNumbers.get(seq);
-    const at = this.#lateReads.findIndex((each) => each.seq === seq);
-    const read = this.#lateReads[at];
+    const read = this.#lateReads.find((each) => each.seq === seq);
     const again = this.#other?.calls.get(seq);
     if (read === undefined || again === undefined) return undefined;
-    const earlier = this.#lateReads.slice(0, at);
-    const { open, undecided } = this.ofArguments(read.arguments, again.arguments, earlier);
+    const { open, undecided } = this.ofArguments(seq, read.arguments, again.arguments);
     const number = undecided.length === 0 ? this.reads.length + 1 : undefined;
     if (number !== undefined)
       this.reads.push({
