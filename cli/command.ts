@@ -75,6 +75,8 @@ export const EXIT = {
   noSandbox: 3,
   /** The tools that servers list differ from the generated modules. */
   drift: 4,
+  /** A plan would change something. */
+  changes: 5,
 } as const;
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];

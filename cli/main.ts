@@ -28,6 +28,7 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, () => Promise<Defi
   },
   "Programs and tools": {
     run: async () => (await import("./commands/run-command.ts")).runCommand,
+    plan: async () => (await import("./commands/plan.ts")).planCommand,
     call: async () => (await import("./commands/call.ts")).callCommand,
     serve: async () => (await import("./commands/serve.ts")).serveCommand,
     list: async () => (await import("./commands/tools.ts")).listCommand,

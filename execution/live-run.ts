@@ -44,6 +44,8 @@ interface RunFacts {
   readonly conversation?: Conversation | undefined;
   /** The run as it was suspended. */
   readonly earlier?: SuspendedRun | undefined;
+  /** Whether it is only rehearsed, in its own conversation. */
+  readonly isDry?: boolean | undefined;
   readonly beforeCalls?: ((runId: string) => Promise<void>) | undefined;
 }
 
@@ -93,11 +95,12 @@ export async function openScope(request: RunRequest, host: RunHost, facts: RunFa
   // A rehearsal knows what a run knows that is resumed from the same moment.
   const rehearsals: OpenRehearsal = ({ calls }, rehearsal) => {
     const read = stateOf(calls, tools, configuration, state.earlierReads);
-    const own = { ...request, conversation: undefined };
+    const own = { ...request, conversation: facts.isDry === true ? request.conversation : undefined };
     const followed =
       flow && openFlow(own, { ...facts, earlier: { calls, shown: flow.run.shown } }, read, configuration);
     return {
       dispatcher: new Dispatcher({ ...dispatching, state: read, flow: followed, rehearsal }),
+      flow: followed?.run,
       surroundings: {
         checks: host.checks?.forRun({ runId, context, tools, isRehearsal: true }),
         allowance: request.allowance,
@@ -111,7 +114,7 @@ export async function openScope(request: RunRequest, host: RunHost, facts: RunFa
     traceId: traced?.traceId ?? (trace && traceIdOf(trace)),
     approver,
     dispatcher: new Dispatcher({ ...dispatching, state, flow }),
-    rehearsals: configuration.approvals.mode === "plan" ? rehearsals : undefined,
+    rehearsals: configuration.approvals.mode === "plan" || facts.isDry === true ? rehearsals : undefined,
     surroundings: {
       report,
       traced,

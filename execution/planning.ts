@@ -2,6 +2,7 @@ import { untilAborted } from "../base/waiting.ts";
 import type { ApprovalRequest } from "../broker/approvals/approvals.ts";
 import { type Plan, planOf } from "../broker/approvals/plan.ts";
 import type { CallDispatcher, Rehearsal } from "../broker/dispatcher.ts";
+import type { RunFlow } from "../broker/flow/run-flow.ts";
 import type { Surroundings } from "./interceptors.ts";
 import type { Moment, Stoppable } from "./suspension/suspension.ts";
 
@@ -14,7 +15,7 @@ const MAX_PLANS = 20;
 export type OpenRehearsal = (
   moment: Moment,
   rehearsal: Rehearsal,
-) => { dispatcher: CallDispatcher; surroundings: Surroundings };
+) => { dispatcher: CallDispatcher; surroundings: Surroundings; flow?: RunFlow | undefined };
 
 /** Rehearses the program of a run from one of its moments. */
 export type Rehearse = (moment: Moment, asked: ApprovalRequest) => Promise<Plan>;

@@ -119,7 +119,8 @@ export async function checkProgram(
   return language.prepare(program, modules, { mode: "error", platform: sandboxes.platform });
 }
 
-function limitsFor({ timeoutMs, toFile = false }: ProgramRequest, host: ProgramHost) {
+/** The limits of a program that a request asks for. */
+export function limitsFor({ timeoutMs, toFile = false }: ProgramRequest, host: ProgramHost) {
   const limits = limitsOf(host.configuration());
   return {
     ...limits,

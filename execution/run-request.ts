@@ -12,6 +12,7 @@ import type { CallObserver } from "./call-log.ts";
 import type { Allowance } from "./limits/usage-limits.ts";
 import type { ExecutedCall, ExecutedProgram } from "./output/executed-run.ts";
 import type { PendingApproval, TakenRun } from "./pending/pending-approvals.ts";
+import type { PlannedProgram } from "./plan/dry-run.ts";
 import type { RunListener } from "./runs/run-events.ts";
 import type { ResumedRun } from "./suspension/suspended-run.ts";
 
@@ -91,6 +92,8 @@ export interface CallRequest extends RunRequest {
 /** Runs programs under the configuration. Every failure is in the envelope. */
 export interface ProgramRunner {
   run(request: ProgramRequest): Promise<ExecutedProgram>;
+  /** Rehearses programs: they change nothing, and nobody is asked. If absent, programs are only run. */
+  plan?(request: ProgramRequest): Promise<PlannedProgram>;
   /** Makes single calls of tools; absent if only programs make calls. */
   call?(request: CallRequest): Promise<ExecutedCall>;
   /** The runs that wait for approvals; absent if runs are never suspended. */

@@ -178,6 +178,8 @@ export interface PlannedCall {
   readonly arguments: unknown;
   /** Whether an answer to the question can approve it: it needs an approval, and its values are known or come from earlier calls. */
   readonly isApprovable: boolean;
+  /** Whether an answer can keep it for a question of its own, because a later read brings a value of it. */
+  readonly isKeepable: boolean;
   /** What else is known of it, in lines: where values come from that are not known yet, and whether it needs an approval. */
   readonly notes: readonly string[];
 }
@@ -189,6 +191,8 @@ export interface ApprovalAnswer {
   readonly for?: "call" | "run" | "plan";
   /** With `for: "plan"`: the numbers of the calls that are allowed; all by default. The others are denied. */
   readonly calls?: readonly number[];
+  /** With `for: "plan"`: the numbers of calls with values from later reads that are asked about again once these are known. */
+  readonly keep?: readonly number[];
   /** With `for: "run"`: how many calls at most, this one among them. */
   readonly atMost?: number;
   /** Who answered, for the audit log. */
@@ -305,6 +309,9 @@ export interface RunOptions extends CallOptions {
   readonly session?: string;
 }
 
+/** How a program is rehearsed. */
+export type PlanOptions = Omit<RunOptions, "session" | "approve" | "onElicit" | "onEvent">;
+
 /** The line that reports a run, sealed by the host. */
 export interface Envelope {
   readonly run_id: string;
@@ -372,6 +379,15 @@ export interface RunCall {
   /** Why it failed. */
   readonly error?: RunFailure | undefined;
 }
+
+/** What a program would do, by its rehearsal alone. */
+export type Planned =
+  /** It would change nothing. */
+  | { readonly kind: "unchanged" }
+  /** It would change something. */
+  | { readonly kind: "changes"; readonly plan: Plan }
+  /** Its rehearsal failed before it came to any change. */
+  | { readonly kind: "failed"; readonly error: RunFailure };
 
 /** A run that waits for an approval. */
 export interface Waiting {
@@ -467,6 +483,13 @@ export interface Ptc extends AsyncDisposable {
    * @throws PtcError for a program or options that cannot be used, and when too many programs run already.
    */
   run(code: string, options?: RunOptions): Promise<Run>;
+  /**
+   * Rehearses a program, whatever `approvals.mode` says: calls that only read are made, nothing is changed, and nobody is asked. The
+   * archive does not have it; the audit log has its calls, marked.
+   *
+   * @throws PtcError as `run` does.
+   */
+  plan(code: string, options?: PlanOptions): Promise<Planned>;
   /**
    * Goes on with a run that waits, once its question is answered: by `answer`, by `approve`, or before. What it has called stays
    * called.

@@ -6,6 +6,7 @@ import { withTextNumbers } from "../base/json.ts";
 import { findPrototypeMember } from "../base/prototype-member.ts";
 import { RecentlyUsed } from "../base/recently-used.ts";
 import { oneLine } from "../base/visible-text.ts";
+import { keepableCalls } from "../broker/approvals/approval-scope.ts";
 import { describePlanned } from "../broker/approvals/approval-text.ts";
 import { LATER } from "../broker/approvals/approvals.ts";
 import { isApprovable } from "../broker/approvals/plan.ts";
@@ -17,6 +18,7 @@ import type { ObservedCall } from "../execution/call-log.ts";
 import type { ExecutedProgram } from "../execution/output/executed-run.ts";
 import type { PendingApproval as Pending } from "../execution/pending/pending-approvals.ts";
 import { PendingError } from "../execution/pending/tickets.ts";
+import type { PlannedProgram } from "../execution/plan/dry-run.ts";
 import { loadReplayable } from "../execution/replay/load-replayable.ts";
 import type { OpenService } from "../project/service.ts";
 import { identityKey, type RunContext } from "../protocol/run-context.ts";
@@ -44,6 +46,8 @@ import {
   type OnElicit,
   type PendingApproval,
   type Plan,
+  type Planned,
+  type PlanOptions,
   type Ptc,
   PtcError,
   type PtcErrorCode,
@@ -104,16 +108,27 @@ export class OpenPtc implements Ptc {
 
   async run(code: string, options: RunOptions = {}): Promise<Run> {
     checkOptions("run", options);
-    const { data, language, timeoutMs, typecheck, session } = options;
-    if (timeoutMs !== undefined && !(timeoutMs > 0))
-      throw new PtcError("invalid", "timeoutMs must be more than 0 milliseconds");
-    const given = {
-      ...{ code, data, language, typecheck, session },
-      timeout_seconds: timeoutMs === undefined ? undefined : timeoutMs / 1_000,
-    };
-    const { text, run } = await this.#call("execute_program", withoutAbsent(given), options);
+    const { text, run } = await this.#call("execute_program", givenOf(code, options), options);
     if (run !== undefined) return run;
-    throw new PtcError(/^\[Script/.test(text) ? "busy" : "invalid", text.split("\n").join(" "));
+    throw notDone(text);
+  }
+
+  async plan(code: string, options: PlanOptions = {}): Promise<Planned> {
+    checkOptions("plan", options);
+    const given = { ...givenOf(code, options), dry_run: true };
+    return this.#during(options, async (connection) => {
+      let outcome: Planned | undefined;
+      const onPlanned = (planned: PlannedProgram) => {
+        outcome = plannedFor(planned.outcome);
+      };
+      const answer = await connection.callTool(
+        "execute_program",
+        given,
+        this.#request(connection, options, { onPlanned }),
+      );
+      if (outcome !== undefined) return outcome;
+      throw notDone(answer?.kind === "reply" ? textOf(answer.reply.content) : "");
+    });
   }
 
   async resume(
@@ -529,13 +544,36 @@ function questionOf({
   };
 }
 
+/** The arguments of `execute_program`. */
+function givenOf(code: string, { data, language, timeoutMs, typecheck, session }: RunOptions): object {
+  if (timeoutMs !== undefined && !(timeoutMs > 0))
+    throw new PtcError("invalid", "timeoutMs must be more than 0 milliseconds");
+  return withoutAbsent({
+    ...{ code, data, language, typecheck, session },
+    timeout_seconds: timeoutMs === undefined ? undefined : timeoutMs / 1_000,
+  });
+}
+
+/** Why a program was not run. */
+function notDone(text: string): PtcError {
+  return new PtcError(/^\[Script/.test(text) ? "busy" : "invalid", text.split("\n").join(" "));
+}
+
+/** What a dry run came to, as the program that ptc is a library of gets it. */
+function plannedFor(outcome: PlannedProgram["outcome"]): Planned {
+  return outcome.kind === "changes" ? { kind: "changes", plan: planFor(outcome.plan) } : outcome;
+}
+
 /** A plan as the program that ptc is a library of gets it. */
-function planFor({ digest, calls, more }: NonNullable<Pending["request"]["plan"]>): Plan {
+function planFor(plan: NonNullable<Pending["request"]["plan"]>): Plan {
+  const { digest, calls, more } = plan;
+  const keepable = keepableCalls(plan);
   return {
     digest,
     calls: calls.map((call, index) => ({
       ...{ number: index + 1, tool: call.tool, arguments: withTextNumbers(call.arguments) },
-      ...{ isApprovable: isApprovable(call), notes: describePlanned(call) },
+      ...{ isApprovable: isApprovable(call), isKeepable: keepable.includes(index + 1) },
+      notes: describePlanned(call),
     })),
     ...(more === undefined ? {} : { more }),
   };

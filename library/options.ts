@@ -6,7 +6,7 @@
 import { isBuiltin } from "node:module";
 import { isObject } from "../base/json.ts";
 import { visibleLine } from "../base/visible-text.ts";
-import { approvableCalls, planAnswer } from "../broker/approvals/approval-scope.ts";
+import { approvableCalls, keepableCalls, planAnswer } from "../broker/approvals/approval-scope.ts";
 import type { ApprovalAnswer as GivenAnswer } from "../broker/approvals/approvals.ts";
 import { LATER } from "../broker/approvals/approvals.ts";
 import type { Plan } from "../broker/approvals/plan.ts";
@@ -16,6 +16,7 @@ import { localPrincipal } from "../system/local-actor.ts";
 import {
   type ApprovalAnswer,
   type CallOptions,
+  type PlanOptions,
   type Principal,
   PtcError,
   type PtcOptions,
@@ -38,6 +39,10 @@ const KNOWN = {
   run: {
     ...{ ...CALL, data: "any", language: "any", timeoutMs: "any", typecheck: "any", session: "any" },
   } satisfies Kinds<RunOptions>,
+  plan: {
+    ...{ principal: CALL.principal, conversation: CALL.conversation, said: CALL.said, signal: CALL.signal },
+    ...{ traceparent: CALL.traceparent, data: "any", language: "any", timeoutMs: "any", typecheck: "any" },
+  } satisfies Kinds<PlanOptions>,
   resume: { ...CALL, answer: "mapping" } satisfies Kinds<CallOptions & { answer?: ApprovalAnswer }>,
   tools: CALL,
 };
@@ -95,12 +100,13 @@ export function readAnswer(answer: ApprovalAnswer | "later", plan: Plan | undefi
   if (answer === "later") return LATER;
   if (!isObject(answer) || typeof answer.allow !== "boolean")
     throw invalid('an answer must be { allow: true }, { allow: false, reason }, or "later"');
-  const { allow, for: scope = "call", calls, atMost, by = "approve", reason } = answer;
+  const { allow, for: scope = "call", calls, keep, atMost, by = "approve", reason } = answer;
   const why = reason === undefined ? "was declined" : `was declined: ${reason}`;
-  if (scope === "plan" || calls !== undefined) {
-    if (scope !== "plan") throw invalid('`calls` of an answer goes with `for: "plan"`');
-    if (plan === undefined && calls !== undefined)
-      throw invalid("`calls` of an answer goes with a question that has a plan");
+  if (scope === "plan" || calls !== undefined || keep !== undefined) {
+    const named = calls === undefined ? "keep" : "calls";
+    if (scope !== "plan") throw invalid(`\`${named}\` of an answer goes with \`for: "plan"\``);
+    if (plan === undefined && (calls ?? keep) !== undefined)
+      throw invalid(`\`${named}\` of an answer goes with a question that has a plan`);
     if (plan === undefined)
       return allow ? { decision: "once", by, how: HOW } : { decision: "denied", by, how: HOW, why };
     const approvable = approvableCalls(plan);
@@ -109,7 +115,12 @@ export function readAnswer(answer: ApprovalAnswer | "later", plan: Plan | undefi
       throw invalid(
         `the \`calls\` of an answer must be among those that can be approved: ${approvable.join(", ")}`,
       );
-    return { ...planAnswer(plan, chosen), by, how: HOW, ...(allow ? {} : { why }) };
+    const [kept, keepable] = [allow ? (keep ?? []) : [], keepableCalls(plan)];
+    if (!Array.isArray(kept) || !kept.every((each) => keepable.includes(each)))
+      throw invalid(
+        `the \`keep\` of an answer must be among those that can be kept: ${keepable.join(", ") || "none"}`,
+      );
+    return { ...planAnswer(plan, { calls: chosen, kept }), by, how: HOW, ...(allow ? {} : { why }) };
   }
   if (!allow) return { ...{ decision: "denied", by, how: HOW }, why };
   if (scope === "call") return { decision: "once", by, how: HOW };

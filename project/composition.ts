@@ -1,4 +1,5 @@
 import { makeCall } from "../execution/call.ts";
+import { planProgram } from "../execution/plan/dry-run.ts";
 import { checkProgram, runProgram } from "../execution/program.ts";
 import { composeExecution } from "./execution.ts";
 import { composeUpstreams } from "./servers/upstreams.ts";
@@ -8,6 +9,7 @@ export const composition = {
   composeExecution,
   composeUpstreams,
   runProgram,
+  planProgram,
   makeCall,
   checkProgram,
 };

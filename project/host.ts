@@ -13,6 +13,7 @@ import {
   type PendingApprovals,
 } from "../execution/pending/pending-approvals.ts";
 import { PendingError } from "../execution/pending/tickets.ts";
+import type { PlannedProgram } from "../execution/plan/dry-run.ts";
 import type { Replayed } from "../execution/replay/replay-program.ts";
 import type { ReplayRequest } from "../execution/replay/replay-run.ts";
 import { ReplayTurns } from "../execution/replay/replay-turns.ts";
@@ -223,6 +224,22 @@ export class Host implements ProgramRunner {
     } finally {
       release();
       arrival?.pass();
+    }
+  }
+
+  /**
+   * Rehearses a program with the tools that are known now: it changes nothing, nobody is asked, and it is no run.
+   *
+   * @throws as `run` does.
+   */
+  async plan(request: ProgramRequest): Promise<PlannedProgram> {
+    const release = this.#hold(request);
+    try {
+      await this.#options.observer?.beforeRun();
+      const { planProgram, shared } = await this.#ready();
+      return await planProgram(request, shared, { tools: await this.#catalog.forProgram() });
+    } finally {
+      release();
     }
   }
 

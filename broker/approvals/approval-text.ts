@@ -1,7 +1,7 @@
 import { writeJson } from "../../base/json.ts";
 import { countNoun } from "../../base/quantities.ts";
 import { unmistakableLine } from "../../base/unmistakable-line.ts";
-import { approvableCalls } from "./approval-scope.ts";
+import { approvableCalls, keepableCalls } from "./approval-scope.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "./approvals.ts";
 import { describePart, describePath, isApprovable, type Plan, type PlannedCall } from "./plan.ts";
 
@@ -140,6 +140,9 @@ export function summarizePlan({ calls, more }: Plan): string {
 export function describePlanned(call: PlannedCall): string[] {
   const open = call.open.map(({ path, parts }) => {
     const from = parts.flatMap((part) => (typeof part === "string" ? [] : [describePart(part)]));
+    const isLate = parts.some((part) => typeof part !== "string" && "read" in part);
+    if (isLate)
+      return `${unmistakableLine(describePath(path))} comes ${unmistakableLine(from.join(" and "))}, and from nowhere else`;
     return `${unmistakableLine(describePath(path))} has ${unmistakableLine(from.join(" and "))}, which has to be just that`;
   });
   const undecided = call.undecided.map(
@@ -180,6 +183,13 @@ export function renderPlanNotes(plan: Plan): string[] {
     plan.more === undefined
       ? "Nothing else is changed: any other call is asked about."
       : `More may follow: ${unmistakableLine(plan.more)}. Any other call is asked about.`,
+    ...(keepableCalls(plan).length === 0
+      ? []
+      : [
+          `Values from later reads are taken from just that place; ${keepableCalls(plan)
+            .map((number) => `${number}?`)
+            .join(" ")} asks again once they are known.`,
+        ]),
     ...(others === 0 ? [] : [`* ${others === 1 ? "is" : "are"} no part of the answer.`]),
   ];
 }

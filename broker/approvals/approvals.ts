@@ -60,6 +60,8 @@ export interface ApprovalAnswer {
    * be approved are denied. Without it, the answer is about this call alone.
    */
   calls?: readonly number[];
+  /** With `calls`: those that are asked about by themselves once their late values are known. */
+  kept?: readonly number[] | undefined;
   /** With `later`: the ticket under which the client knows the question. */
   ticket?: string;
   /** Who or what answered, for the audit log. */
@@ -311,6 +313,11 @@ export class RunApprovals {
     if (planned !== undefined) this.#plan?.end(planned, answer);
   }
 
+  /** A call that only reads, and that needs no approval, has ended. The program does not have its answer yet. */
+  async read({ namespacedName, definitionDigest }: Tool, args: unknown, answer: unknown): Promise<void> {
+    await this.#plan?.read({ tool: namespacedName, definitionDigest, arguments: args }, answer);
+  }
+
   /** Puts a question of a server to a person. Waits for earlier questions first, but not for a suspension. */
   async elicit(asked: ServerElicitation, signal: AbortSignal): Promise<ElicitationAnswer> {
     const suspending = this.#suspending.signal;
@@ -444,7 +451,7 @@ export class RunApprovals {
   }
 
   #note(request: ApprovalRequest, server: string, answer: ApprovalAnswer): Approval {
-    const { decision, by, how, isUnasked, why, except, atMost, proof, calls } = answer;
+    const { decision, by, how, isUnasked, why, except, atMost, proof, calls, kept } = answer;
     if (decision === "run") {
       const { tool, definitionDigest } = request;
       const pattern = except === undefined ? undefined : { like: request.arguments, except };
@@ -457,7 +464,7 @@ export class RunApprovals {
     const isOfPlan = plan !== undefined && calls !== undefined && decision !== "run" && decision !== "later";
     if (isOfPlan)
       this.#plan = new PlanInForce({
-        ...{ plan, approved: calls, used: [1], ended: isDenied ? [[1, null]] : [], by, how, proof },
+        ...{ plan, approved: calls, kept, used: [1], ended: isDenied ? [[1, null]] : [], by, how, proof },
       });
     if (isDenied && (calls ?? []).length === 0) this.#tell(request, server, { decision: "denied", by, how });
     else

@@ -3,6 +3,7 @@ import { digestInTurns } from "../../protocol/canonical-json.ts";
 import {
   isApprovable,
   isSameJson,
+  type OpenValue,
   type Plan,
   type PlannedCall,
   resolveValue,
@@ -30,9 +31,13 @@ export type Matched =
 export interface KeptPlan {
   readonly plan: Plan;
   readonly approved: readonly number[];
+  /** The calls that are asked about by themselves once their late values are known. */
+  readonly kept?: readonly number[] | undefined;
   readonly used: readonly number[];
   /** The answers to ended calls of the plan, as far as later calls need them. */
   readonly ended: readonly (readonly [number: number, answer: unknown])[];
+  /** What the late reads of the plan brought last, by their numbers. */
+  readonly brought?: readonly (readonly [number: number, answer: unknown])[] | undefined;
   readonly by: string;
   readonly how?: string | undefined;
   /** How the person proved that they gave the answer, as in `ApprovalAnswer`. */
@@ -50,6 +55,7 @@ export class PlanInForce {
   readonly #kept: KeptPlan;
   readonly #used: Set<number>;
   readonly #ended: Map<number, unknown>;
+  readonly #brought: Map<number, unknown>;
   /** The calls whose answers later calls need. */
   readonly #needed: ReadonlySet<number>;
 
@@ -59,16 +65,21 @@ export class PlanInForce {
     this.how = kept.how;
     this.#used = new Set(kept.used);
     this.#ended = new Map(kept.ended);
+    this.#brought = new Map(kept.brought);
+    const { calls, reads = [] } = kept.plan;
     this.#needed = new Set(
-      kept.plan.calls.flatMap(({ open }) =>
-        open.flatMap(({ parts }) => parts.flatMap((part) => (typeof part === "string" ? [] : [part.call]))),
+      [...calls, ...reads].flatMap(({ open }) =>
+        open.flatMap(({ parts }) =>
+          parts.flatMap((part) => (typeof part !== "string" && "call" in part ? [part.call] : [])),
+        ),
       ),
     );
   }
 
   /** What is kept when the run is suspended. */
   get kept(): KeptPlan {
-    return { ...this.#kept, used: [...this.#used], ended: [...this.#ended] };
+    const brought = this.#brought.size === 0 ? {} : { brought: [...this.#brought] };
+    return { ...this.#kept, used: [...this.#used], ended: [...this.#ended], ...brought };
   }
 
   /** Finds the planned call that a call is, and uses it up. */
@@ -91,7 +102,8 @@ export class PlanInForce {
       }
       this.#used.add(number);
       if (!call.asks) return { kind: "unasked", number };
-      if (!isApprovable(planned)) return { kind: "by-itself", number };
+      if (!isApprovable(planned) || this.#kept.kept?.includes(number) === true)
+        return { kind: "by-itself", number };
       return { kind: this.#kept.approved.includes(number) ? "approved" : "denied", number };
     }
     return { kind: "unplanned", differs };
@@ -102,16 +114,50 @@ export class PlanInForce {
     this.#ended.set(number, this.#needed.has(number) ? answer : null);
   }
 
+  /**
+   * A read has ended that needs no approval. If it is a late read of the plan, what it brings counts from now on: the same tool with
+   * the same definition and arguments, after the calls that the plan has before it.
+   */
+  async read(
+    { tool, definitionDigest, arguments: args }: Omit<CallToMatch, "asks">,
+    answer: unknown,
+  ): Promise<void> {
+    const { reads = [] } = this.#kept.plan;
+    let found: number | undefined;
+    // Of several that it may be, it is the last one whose changes were made.
+    let after = 0;
+    for (const [index, planned] of reads.entries()) {
+      if (planned.tool !== tool || planned.definitionDigest !== definitionDigest) continue;
+      if (this.#ended.size < planned.after || planned.after < after) continue;
+      const masked = withoutOpen(args, { open: planned.open, undecided: [] });
+      if ((await digestInTurns(masked ?? null)) !== planned.argumentsDigest) continue;
+      if (this.#otherValue(planned.open, args) !== undefined) continue;
+      found = index + 1;
+      after = planned.after;
+    }
+    if (found !== undefined) this.#brought.set(found, answer);
+  }
+
+  /** The first open value that is not what real answers have. */
+  #otherValue(open: readonly OpenValue[], args: unknown): OpenValue | undefined {
+    return open.find(({ path, parts }) => {
+      const expected = resolveValue(
+        parts,
+        (number) => this.#ended.get(number),
+        (number) => this.#brought.get(number),
+      );
+      return expected === undefined || !isSameJson(expected, valueAt(args, path));
+    });
+  }
+
   #whyNot(planned: PlannedCall, call: CallToMatch): string | undefined {
     if (this.#used.size < planned.after) return "a call that the plan has before it has not been made";
     if (call.asks && !planned.asks) return "the plan has it as a call that needs no approval";
     if (call.asks && planned.rule !== call.rule) return "another rule asks about it than in the plan";
-    for (const { path, parts } of planned.open) {
-      const expected = resolveValue(parts, (number) => this.#ended.get(number));
-      if (expected === undefined || !isSameJson(expected, valueAt(call.arguments, path)))
-        return `${oneLine(path.join("."))} is not what the plan says: an earlier call answered otherwise, or the program passes something else`;
-    }
-    return undefined;
+    const other = this.#otherValue(planned.open, call.arguments);
+    return other === undefined
+      ? undefined
+      : `${oneLine(other.path.join("."))} is not what the plan says: an earlier call answered otherwise, or the program passes something else`;
   }
 
   #describeOther({ tool, definitionDigest, arguments: args }: CallToMatch): string {

@@ -1,5 +1,6 @@
 import { isObject, writeJson } from "../../base/json.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
+import { describeShape, findShape, hasShape, type Shape } from "./shape.ts";
 
 /** A step into JSON: a member's name or an index. */
 export type Step = string | number;
@@ -11,11 +12,39 @@ export interface AnswerPart {
   readonly path: readonly Step[];
 }
 
-/** A value of a call that is known once earlier calls of the plan are answered: texts, and parts of their answers. */
+/** A part of what a read brings that the program makes only after a change of the plan. */
+export interface ReadPart {
+  /** The number of the read among those of the plan, from 1. */
+  readonly read: number;
+  /** The tool of the read, and how many calls of the plan have ended before it, as in `PlannedRead`. */
+  readonly tool: string;
+  readonly after: number;
+  /** The place of the text or the number in its answer. */
+  readonly path: readonly Step[];
+  /** The form of the part. Absent if only its type is known. */
+  readonly shape?: Shape | undefined;
+  /** Which piece of the text that has the form it is, from 1. Absent if it is all of the text or the number. */
+  readonly nth?: number | undefined;
+  /** The type of the value that the program passes. */
+  readonly type: "string" | "number";
+}
+
+/** A value of a call that is known once earlier calls are answered: texts, and parts of their answers. */
 export interface OpenValue {
   /** Its place in the arguments. */
   readonly path: readonly Step[];
-  readonly parts: readonly (string | AnswerPart)[];
+  readonly parts: readonly (string | AnswerPart | ReadPart)[];
+}
+
+/** A read that the program makes only after a change of the plan, and that brings values of later calls. */
+export interface PlannedRead {
+  readonly tool: string;
+  readonly definitionDigest: string;
+  /** The digest of the arguments with `null` for each open value. */
+  readonly argumentsDigest: string;
+  readonly open: readonly OpenValue[];
+  /** How many calls of the plan have ended before. */
+  readonly after: number;
 }
 
 /** A call that a program will make and that may change something. */
@@ -28,7 +57,7 @@ export interface PlannedCall {
   readonly arguments: unknown;
   /** The digest of the arguments with `null` for each open and each undecided value. */
   readonly argumentsDigest: string;
-  /** The values that earlier calls of the plan answer. */
+  /** The values that earlier calls of the plan answer, or reads that come after these. */
   readonly open: readonly OpenValue[];
   /** The places of values of which nobody knows where they come from. A call that has any is asked about by itself. */
   readonly undecided: readonly (readonly Step[])[];
@@ -47,19 +76,33 @@ export interface Plan {
   /** Identifies the plan. An approval counts for the plan with this digest. */
   readonly digest: string;
   readonly calls: readonly PlannedCall[];
+  /** The late reads that bring values of the calls; absent if none does. */
+  readonly reads?: readonly PlannedRead[] | undefined;
   /** Why more calls may follow, phrased to follow "more may follow:"; absent if the program makes these calls and no other. */
   readonly more?: string | undefined;
 }
 
 /** Makes a plan of calls. */
-export function planOf(calls: readonly PlannedCall[], more?: string): Plan {
-  const digest = digestOf(
-    calls.map((call) => [
-      ...[call.tool, call.definitionDigest, call.argumentsDigest, call.asks, call.after],
-      ...[call.open, call.undecided, call.rule ?? null],
-    ]),
-  );
-  return { digest, calls, ...(more === undefined ? {} : { more }) };
+export function planOf(
+  calls: readonly PlannedCall[],
+  more?: string,
+  reads: readonly PlannedRead[] = [],
+): Plan {
+  const about = calls.map((call) => [
+    ...[call.tool, call.definitionDigest, call.argumentsDigest, call.asks, call.after],
+    ...[call.open, call.undecided, call.rule ?? null],
+  ]);
+  const digest = digestOf(reads.length === 0 ? about : [about, reads]);
+  return {
+    ...{ digest, calls },
+    ...(reads.length === 0 ? {} : { reads }),
+    ...(more === undefined ? {} : { more }),
+  };
+}
+
+/** Whether a value of a call is one that a late read brings. */
+export function hasLateValue({ open }: Pick<PlannedCall, "open">): boolean {
+  return open.some(({ parts }) => parts.some((part) => typeof part !== "string" && "read" in part));
 }
 
 /** Whether an answer to the question of a plan can approve a call of it. */
@@ -127,23 +170,55 @@ export function withoutOpen(
 export function resolveValue(
   parts: OpenValue["parts"],
   answerTo: (call: number) => unknown,
+  broughtBy: (read: number) => unknown = () => undefined,
 ): string | number | undefined {
-  const values = parts.map((part) =>
-    typeof part === "string" ? part : valueAt(answerTo(part.call), part.path),
-  );
+  const values = parts.map((part) => {
+    if (typeof part === "string") return part;
+    return "read" in part ? partOfRead(part, broughtBy(part.read)) : valueAt(answerTo(part.call), part.path);
+  });
   if (!values.every((value) => typeof value === "string" || typeof value === "number")) return undefined;
   const [only] = values;
   return values.length === 1 ? only : values.join("");
 }
 
+/** The longest text of which only the type is known. */
+const MAX_UNKNOWN_CHARS = 1_000;
+
+/** The part of a late read's answer; `undefined` if it has none at that place, or of that form. */
+function partOfRead({ path, shape, nth, type }: ReadPart, answer: unknown): string | number | undefined {
+  const value = valueAt(answer, path);
+  if (typeof value !== "string" && typeof value !== "number") return undefined;
+  const text = String(value);
+  const whole = shape === undefined ? text.length <= MAX_UNKNOWN_CHARS : hasShape(shape, text);
+  const part =
+    nth === undefined || shape === undefined ? (whole ? text : undefined) : findShape(shape, text)[nth - 1];
+  if (part === undefined) return undefined;
+  if (type === "string") return part;
+  const number = Number(part);
+  return part.trim() === "" || !Number.isFinite(number) ? undefined : number;
+}
+
 /** A part of an answer in words, such as `number of call 3`. */
-export function describePart({ call, path }: AnswerPart): string {
+export function describePart(part: AnswerPart | ReadPart): string {
+  if ("read" in part) return describeReadPart(part);
+  const { call, path } = part;
   const place = path.reduce<string>(
     (text, step) =>
       typeof step === "number" ? `${text}[${step}]` : `${text}${text === "" ? "" : "."}${step}`,
     "",
   );
   return place === "" ? `what call ${call} answers` : `${place} of what call ${call} answers`;
+}
+
+/** A part of a late read's answer in words, such as `from mcp__mail__search after call 2, mails[0].text, six digits`. */
+function describeReadPart({ tool, after, path, shape, nth, type }: ReadPart): string {
+  const form = shape === undefined ? (type === "number" ? "a number" : "a text") : describeShape(shape);
+  const place = describePath(path);
+  return [
+    `from ${tool} after call ${after}`,
+    ...(place === "" ? [] : [place]),
+    nth === undefined || nth === 1 ? form : `${form}, number ${nth} of that form`,
+  ].join(", ");
 }
 
 /** A place in arguments in words, such as `items[0].id`. */

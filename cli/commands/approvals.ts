@@ -225,7 +225,7 @@ function deny(
   surroundings: Surroundings,
 ): Promise<ExitCode> {
   const none = ({ request: { plan } }: PendingApproval): ApprovalScope =>
-    isPlanQuestion(plan) ? planAnswer(plan, []) : { decision: "denied" };
+    isPlanQuestion(plan) ? planAnswer(plan, { calls: [] }) : { decision: "denied" };
   return answer(project, ticket, none, flags, surroundings);
 }
 

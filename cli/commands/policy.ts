@@ -24,11 +24,12 @@ import {
 import { defineProjectCommand } from "../project-command.ts";
 import { layOutTable } from "../terminal/terminal.ts";
 import { withArchive } from "./archived-runs.ts";
+import { defineSuggest } from "./policy-suggest.ts";
 
 /** `ptc policy ...`: the rules about who may call what. */
 export const policyCommand = defineGroup(
   "policy",
-  () => [defineSchema, defineCheck, defineTest, defineExplain],
+  () => [defineSchema, defineCheck, defineTest, defineExplain, defineSuggest],
   (command) =>
     command
       .description("check, try and explain the rules that decide which calls are made")

@@ -219,7 +219,8 @@ async function notTaken(file: string, word: string, options: readonly string[]):
   );
 }
 
-function parseTimeout(text: string): number {
+/** Reads `--timeout`, as milliseconds. @throws UsageError */
+export function parseTimeout(text: string): number {
   const seconds = Number(text);
   if (!(seconds > 0 && seconds <= MAX_TIMEOUT_SECONDS)) {
     throw new UsageError(
@@ -229,7 +230,8 @@ function parseTimeout(text: string): number {
   return Math.ceil(seconds * 1_000);
 }
 
-function parseTypecheck(mode: string | undefined): TypecheckMode | undefined {
+/** Reads `--typecheck`. @throws UsageError */
+export function parseTypecheck(mode: string | undefined): TypecheckMode | undefined {
   if (mode === undefined || mode === "error" || mode === "warn" || mode === "off") return mode;
   throw new UsageError(`--typecheck: '${mode}' is not error, warn or off`);
 }

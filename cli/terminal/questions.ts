@@ -117,12 +117,12 @@ async function askAboutPlan(plan: Plan, { typed, draw, quote }: FormParts): Prom
     const line = (await typed(prompt))?.trim().toLowerCase() ?? "";
     const [, shown] = /^show\s+(\d{1,6})$/.exec(line) ?? [];
     if (shown === undefined) {
-      const word = line === "y" || line === "yes" ? "all" : line;
-      return planAnswer(plan, readChosen(word, plan) ?? []);
+      const word = line.replace(/^y(?:es)?(?=\??$)/, "all");
+      return planAnswer(plan, readChosen(word, plan) ?? { calls: [] });
     }
     draw(quote(renderPlannedCall(plan, Number(shown)).join("\n")));
   }
-  return planAnswer(plan, []);
+  return planAnswer(plan, { calls: [] });
 }
 
 function readAnswer(line: string | undefined, args: unknown): ApprovalScope {

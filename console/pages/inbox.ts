@@ -8,6 +8,7 @@ import {
   type ApprovalScope,
   approvableCalls,
   DEFAULT_AT_MOST,
+  keepableCalls,
   MAX_AT_MOST,
   parseScope,
   planAnswer,
@@ -154,6 +155,7 @@ function renderNotes(plan: Plan): Markup {
 
 /** The calls of a plan, each with a box that says whether it is approved. */
 function renderPlan(ticket: string, plan: Plan): Markup {
+  const keepable = keepableCalls(plan);
   const items = plan.calls.map((call, index) => {
     const number = index + 1;
     const text = renderApprovalArguments(call.arguments, WHOLE);
@@ -161,9 +163,12 @@ function renderPlan(ticket: string, plan: Plan): Markup {
     const choice = isApprovable(call)
       ? html`<label class="choice"><input type="checkbox" name="call" value="${number}" checked> ${name}</label>`
       : html`<span class="soft">${name}</span>`;
+    const keep = keepable.includes(number)
+      ? html` <label class="choice"><input type="checkbox" name="keep" value="${number}"> ask again once its values are known</label>`
+      : undefined;
     const notes = describePlanned(call).map((line) => html`<li>${line}</li>`);
     const args = { text, bytes: Buffer.byteLength(text), cut: "" };
-    return html`<li id="q-${ticket}-call-${number}">${choice}${renderText(`Arguments of call ${number}`, args)}${notes.length === 0 ? undefined : html`<ul>${notes}</ul>`}</li>`;
+    return html`<li id="q-${ticket}-call-${number}">${choice}${keep}${renderText(`Arguments of call ${number}`, args)}${notes.length === 0 ? undefined : html`<ul>${notes}</ul>`}</li>`;
   });
   return html`<h3>The program will make ${summarizePlan(plan)}</h3><ol class="planned">${items}</ol>${renderNotes(plan)}`;
 }
@@ -416,7 +421,10 @@ function scopeIn(form: URLSearchParams, { request }: PendingApproval): ApprovalS
     const chosen = decision === "plan" ? form.getAll("call").map(Number) : [];
     if (!chosen.every((number) => approvable.includes(number)))
       throw new RefusedError(400, "This is no answer to a question.");
-    return planAnswer(plan, chosen);
+    const kept = decision === "plan" ? form.getAll("keep").map(Number) : [];
+    if (!kept.every((number) => keepableCalls(plan).includes(number)))
+      throw new RefusedError(400, "This is no answer to a question.");
+    return planAnswer(plan, { calls: chosen, kept });
   }
   if (decision === "denied" || decision === "once") return { decision };
   if (decision !== "run") throw new RefusedError(400, "This is no answer to a question.");

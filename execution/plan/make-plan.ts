@@ -1,11 +1,14 @@
 import { isObject } from "../../base/json.ts";
 import {
+  type AnswerPart,
   describePart,
   isSameJson,
   type OpenValue,
   type Plan,
   type PlannedCall,
+  type PlannedRead,
   planOf,
+  type ReadPart,
   resolveValue,
   type Step,
   valueAt,
@@ -13,6 +16,7 @@ import {
   withValues,
 } from "../../broker/approvals/plan.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
+import { type FoundPart, type LateRead, LateValues } from "./late-reads.ts";
 import type { MarkedPlace } from "./stand-ins.ts";
 
 /** A call of a rehearsal that was not made because it may change something. */
@@ -37,8 +41,12 @@ export interface OtherCall {
 export interface Rehearsed {
   /** The calls that were not made, the one in question first. */
   readonly calls: readonly NotedCall[];
+  /** The number of the call in question, whose arguments are known; absent if there is no question. */
+  readonly asked?: number | undefined;
   /** The values of the first stand-ins, and their places. */
   readonly marks: ReadonlyMap<string, MarkedPlace>;
+  /** The reads that came after a change. */
+  readonly reads?: readonly LateRead[] | undefined;
   /** The second rehearsal, if there was one: the same calls, and the stand-ins that it gave for calls by their `seq`. */
   readonly other?:
     | { readonly calls: ReadonlyMap<number, OtherCall>; readonly answers: ReadonlyMap<number, unknown> }
@@ -57,13 +65,14 @@ const MAX_PLANNED = 100;
  * Makes the plan of what two rehearsals came to. A value that is the same in both is known. A value that differs is open if it is made
  * of parts of earlier answers in both, and otherwise undecided. The plan ends before the first call that only one of them made.
  */
-export function makePlan({ calls, marks, other, more }: Rehearsed): Plan {
-  const numbers = new Map(calls.map(({ seq }, index) => [seq, index + 1]));
+export function makePlan(rehearsed: Rehearsed): Plan {
+  const { calls, asked, other, more } = rehearsed;
+  const origins = new Origins(rehearsed);
   const planned: PlannedCall[] = [];
   let why = more;
   let chars = 0;
   for (const [index, call] of calls.entries()) {
-    const again = index === 0 ? { arguments: call.arguments } : other?.calls.get(call.seq);
+    const again = call.seq === asked ? { arguments: call.arguments } : other?.calls.get(call.seq);
     if (again === undefined) {
       why = "whether further calls are made depends on what the calls before them answer";
       break;
@@ -77,31 +86,13 @@ export function makePlan({ calls, marks, other, more }: Rehearsed): Plan {
       why = "the arguments of all calls together are too large to be shown";
       break;
     }
-    planned.push(plannedCall(call, again, { marks, numbers, answers: other?.answers ?? new Map() }));
+    planned.push(plannedCall(call, again, origins));
   }
-  return planOf(planned, why);
+  return planOf(planned, why, origins.reads);
 }
 
-function plannedCall(
-  call: NotedCall,
-  again: OtherCall,
-  known: {
-    marks: Rehearsed["marks"];
-    numbers: ReadonlyMap<number, number>;
-    answers: ReadonlyMap<number, unknown>;
-  },
-): PlannedCall {
-  const open: OpenValue[] = [];
-  const undecided: Step[][] = [];
-  const seqOf = new Map([...known.numbers].map(([seq, number]) => [number, seq]));
-  for (const path of differences(call.arguments, again.arguments)) {
-    const parts = partsOf(valueAt(call.arguments, path), known);
-    const resolved =
-      parts && resolveValue(parts, (number) => known.answers.get(seqOf.get(number) ?? Number.NaN));
-    if (parts !== undefined && resolved !== undefined && isSameJson(resolved, valueAt(again.arguments, path)))
-      open.push({ path, parts });
-    else undecided.push(path);
-  }
+function plannedCall(call: NotedCall, again: OtherCall, origins: Origins): PlannedCall {
+  const { open, undecided } = origins.ofArguments(call.seq, call.arguments, again.arguments);
   const { tool, server, definitionDigest, asks, rule, reason, after } = call;
   const shown = [
     ...open.map(({ path, parts }) => ({ path, value: textOfParts(parts) })),
@@ -120,31 +111,133 @@ function textOfParts(parts: OpenValue["parts"]): string {
   return parts.map((part) => (typeof part === "string" ? part : `<${describePart(part)}>`)).join("");
 }
 
-/** The texts and the parts of stand-ins of which a value is made; `undefined` if no part of a stand-in is in it. */
-function partsOf(
-  value: unknown,
-  { marks, numbers }: { marks: Rehearsed["marks"]; numbers: ReadonlyMap<number, number> },
-): OpenValue["parts"] | undefined {
-  if (typeof value !== "string" && typeof value !== "number") return undefined;
-  let rest = String(value);
-  const parts: OpenValue["parts"][number][] = [];
-  while (rest !== "") {
-    let first: { at: number; mark: string; place: MarkedPlace } | undefined;
-    for (const [mark, place] of marks) {
-      const at = rest.indexOf(mark);
-      if (at >= 0 && (first === undefined || at < first.at)) first = { at, mark, place };
-    }
-    if (first === undefined) {
-      parts.push(rest);
-      break;
-    }
-    const call = numbers.get(first.place.call);
-    if (call === undefined) return undefined;
-    if (first.at > 0) parts.push(rest.slice(0, first.at));
-    parts.push({ call, path: first.place.path });
-    rest = rest.slice(first.at + first.mark.length);
+type Part = OpenValue["parts"][number];
+
+/** Finds where the values come from that differ between two rehearsals, and numbers the late reads that bring any. */
+class Origins {
+  /** The late reads that bring values, in the order of their numbers. */
+  readonly reads: PlannedRead[] = [];
+  readonly #marks: Rehearsed["marks"];
+  /** The numbers of calls in the plan. */
+  readonly #numbers: ReadonlyMap<number, number>;
+  readonly #seqOf: ReadonlyMap<number, number>;
+  readonly #other: Rehearsed["other"];
+  readonly #lateReads: readonly LateRead[];
+  /** The numbers of late reads by those of their calls; `undefined` for one whose own arguments are not known. */
+  readonly #readNumbers = new Map<number, number | undefined>();
+
+  constructor({ calls, marks, other, reads = [] }: Rehearsed) {
+    this.#marks = marks;
+    this.#numbers = new Map(calls.map(({ seq }, index) => [seq, index + 1]));
+    this.#seqOf = new Map([...this.#numbers].map(([seq, number]) => [number, seq]));
+    this.#other = other;
+    this.#lateReads = reads;
   }
-  return parts.some((part) => typeof part !== "string") ? parts : undefined;
+
+  /** @param seq the number of the call. Only reads before it bring its values. */
+  ofArguments(seq: number, one: unknown, two: unknown): { open: OpenValue[]; undecided: Step[][] } {
+    const open: OpenValue[] = [];
+    const undecided: Step[][] = [];
+    const late = new LateValues(this.#lateReads.filter((read) => read.seq < seq));
+    for (const path of differences(one, two)) {
+      const parts = this.#partsOf(valueAt(one, path), valueAt(two, path), late);
+      if (parts === undefined) undecided.push(path);
+      else open.push({ path, parts });
+    }
+    return { open, undecided };
+  }
+
+  /** The texts and the parts of answers of which a value is made in both rehearsals; `undefined` if anything of it is of neither. */
+  #partsOf(one: unknown, two: unknown, late: LateValues): Part[] | undefined {
+    if (!isScalar(one) || !isScalar(two) || typeof one !== typeof two) return undefined;
+    const whole = late.whole(one, two);
+    if (whole !== undefined) {
+      const part = this.#readPart(whole);
+      return part && [part];
+    }
+    const marked = this.#markedParts(String(one));
+    if (marked === undefined) return undefined;
+    const [only] = marked;
+    // A number that is not the whole of a part was computed of it.
+    if (typeof one === "number" && marked.length > 1) return undefined;
+    const parts: Part[] = [];
+    let rest = String(two);
+    for (const part of marked) {
+      if (typeof part !== "string") {
+        const value = resolveValue([part], (number) =>
+          this.#other?.answers.get(this.#seqOf.get(number) ?? -1),
+        );
+        if (value === undefined || !rest.startsWith(String(value))) return undefined;
+        if (part === only && marked.length === 1 && typeof value !== typeof one) return undefined;
+        parts.push(part);
+        rest = rest.slice(String(value).length);
+        continue;
+      }
+      const again = rest.slice(0, part.length);
+      rest = rest.slice(part.length);
+      const pieces = part === again ? [part] : late.pieces(part, again);
+      for (const piece of pieces ?? [undefined]) {
+        const own = typeof piece === "object" ? this.#readPart(piece) : piece;
+        if (own === undefined) return undefined;
+        const isNumber = typeof one === "number" && typeof own === "object" && pieces?.length === 1;
+        if (typeof one === "number" && !isNumber) return undefined;
+        parts.push(isNumber && "read" in own ? { ...own, type: "number" } : own);
+      }
+    }
+    return rest === "" && parts.some((part) => typeof part !== "string") ? parts : undefined;
+  }
+
+  /** The texts and the parts of stand-ins of which a text is made. */
+  #markedParts(text: string): (string | AnswerPart)[] | undefined {
+    let rest = text;
+    const parts: (string | AnswerPart)[] = [];
+    while (rest !== "") {
+      let first: { at: number; mark: string; place: MarkedPlace } | undefined;
+      for (const [mark, place] of this.#marks) {
+        const at = rest.indexOf(mark);
+        if (at >= 0 && (first === undefined || at < first.at)) first = { at, mark, place };
+      }
+      if (first === undefined) {
+        parts.push(rest);
+        break;
+      }
+      const call = this.#numbers.get(first.place.call);
+      if (call === undefined) return undefined;
+      if (first.at > 0) parts.push(rest.slice(0, first.at));
+      parts.push({ call, path: first.place.path });
+      rest = rest.slice(first.at + first.mark.length);
+    }
+    return parts;
+  }
+
+  #readPart({ seq, ...part }: FoundPart): ReadPart | undefined {
+    const number = this.#numberOf(seq);
+    const read = number === undefined ? undefined : this.reads[number - 1];
+    if (number === undefined || read === undefined) return undefined;
+    return { read: number, tool: read.tool, after: read.after, ...part };
+  }
+
+  /** The number of a late read among those of the plan. */
+  #numberOf(seq: number): number | undefined {
+    if (this.#readNumbers.has(seq)) return this.#readNumbers.get(seq);
+    const read = this.#lateReads.find((each) => each.seq === seq);
+    const again = this.#other?.calls.get(seq);
+    if (read === undefined || again === undefined) return undefined;
+    const { open, undecided } = this.ofArguments(seq, read.arguments, again.arguments);
+    const number = undecided.length === 0 ? this.reads.length + 1 : undefined;
+    if (number !== undefined)
+      this.reads.push({
+        ...{ tool: read.tool.namespacedName, definitionDigest: read.tool.definitionDigest },
+        argumentsDigest: digestOf(withoutOpen(read.arguments, { open, undecided }) ?? null),
+        ...{ open, after: read.after },
+      });
+    this.#readNumbers.set(seq, number);
+    return number;
+  }
+}
+
+function isScalar(value: unknown): value is string | number {
+  return typeof value === "string" || typeof value === "number";
 }
 
 /** The places at which two values differ: those of the smallest parts that both have. */

@@ -11,6 +11,7 @@ import type { Tool } from "../../catalog/tool.ts";
 import type { Prepared } from "../../languages/prepare-program.ts";
 import type { Program } from "../../languages/program.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
+import { buildFailure, type Failure } from "../../protocol/failure.ts";
 import { MAX_CLAIM_FAILURE_BYTES } from "../../protocol/limits.ts";
 import type { ProgramEnvironment } from "../../protocol/messages.ts";
 import { PROGRAMS_MODULE } from "../../protocol/tool-names.ts";
@@ -18,7 +19,7 @@ import type { SandboxSource, SandboxUse } from "../../sandbox/sandbox.ts";
 import { SandboxError } from "../../sandbox/sandbox-error.ts";
 import type { CallObserver } from "../call-log.ts";
 import type { Surroundings } from "../interceptors.ts";
-import type { Outcome } from "../outcome.ts";
+import type { Outcome, Verdict } from "../outcome.ts";
 import { maxResultBytes, RunnerOutput } from "../output/runner-output.ts";
 import { type OpenRehearsal, unrehearsed } from "../planning.ts";
 import type { RunScope } from "../run.ts";
@@ -27,7 +28,9 @@ import { ResumedCalls } from "../suspension/resumed-calls.ts";
 import type { SuspendedRun } from "../suspension/suspended-run.ts";
 import type { Moment } from "../suspension/suspension.ts";
 import { TimeLimit } from "../time-limit.ts";
+import { isEmptyAnswer, type LateRead } from "./late-reads.ts";
 import { makePlan, type NotedCall, type OtherCall } from "./make-plan.ts";
+import { Renaming } from "./renaming.ts";
 import { StandIns } from "./stand-ins.ts";
 
 /**
@@ -43,11 +46,18 @@ import { StandIns } from "./stand-ins.ts";
 /** How long a rehearsal may take, and how many calls it may make. */
 const MAX_REHEARSAL_MS = 10_000;
 const MAX_CALLS = 500;
+/** How many late reads that brought nothing get a stand-in. */
+const MAX_FILLED = 20;
 /** How long a stand-in waits, so that calls that a program makes at once are all there before the first has its answer. */
 const STAND_IN_MS = 10;
 
+/** The state of a program that has not begun. */
+const BEGINNING: Moment = { calls: [], trace: undefined, insideMs: 0 };
+
 /** The parts with which a program is rehearsed. */
 export interface RehearsalParts {
+  /** How long the rehearsal may take; by default `MAX_REHEARSAL_MS`. */
+  readonly maxMs?: number | undefined;
   readonly scope: Pick<RunScope, "limits" | "clock" | "redactor">;
   readonly program: Program;
   readonly prepared: Extract<Prepared, { ok: true }>;
@@ -70,38 +80,109 @@ interface Entry {
   readonly arguments: unknown;
   /** How many noted calls had ended before. */
   readonly after: number;
-  /** What it was, if its answer is a stand-in. */
-  standIn?: { readonly tool: Tool; readonly noted?: NotedCall };
+  /** What it was, if it was not made because it may change something. */
+  standIn?: { readonly tool: Tool; readonly noted: NotedCall };
+  /** What it was, if it is a read that comes after a change. */
+  late?: Pick<LateRead, "tool" | "arguments" | "after">;
+  /** Whether an answer was invented for a late read, and whether it was not made. */
+  isInvented?: boolean;
+  isUnsent?: boolean;
   outcome?: CallOutcome;
+  /** What the second rehearsal gets of a late read. */
+  renamed?: CallOutcome;
   readonly ended: PromiseWithResolvers<void>;
 }
 
 /** The plan of a program that has reached a call which a person has to approve. Never rejects for what a program or an engine does. */
 export async function rehearse(parts: RehearsalParts, moment: Moment, asked: ApprovalRequest): Promise<Plan> {
+  let both: Both;
+  try {
+    both = await rehearseAsFarAsItGoes(parts, moment);
+  } catch (error) {
+    if (!(error instanceof SandboxError)) throw error;
+    return unrehearsed(asked, `it could not be rehearsed (${messageOf(error)})`);
+  }
+  if (both === "late") return unrehearsed(asked, TOO_LONG);
+  const { noted } = both.first;
+  const own = noted.find(
+    ({ tool, arguments: args }) => tool === asked.tool && digestOf(args ?? null) === asked.argumentsDigest,
+  );
+  if (own === undefined) return unrehearsed(asked, "the program did not come to this call again");
+  return planFrom(both, [own, ...noted.filter((call) => call !== own)], own);
+}
+
+/** What a program would do: what it would change, or why its rehearsal failed before it came to any change. */
+export type DryRun =
+  | { readonly kind: "unchanged" }
+  | { readonly kind: "changes"; readonly plan: Plan }
+  | { readonly kind: "failed"; readonly error: Failure };
+
+/** Rehearses a program from its beginning, for nobody's question. Rejects with a `SandboxError` when no sandbox can be acquired. */
+export async function rehearseWhole(parts: RehearsalParts): Promise<DryRun> {
+  const both = await rehearseAsFarAsItGoes(parts, BEGINNING);
+  if (both === "late") {
+    const type = parts.signal.aborted ? "Cancelled" : "Timeout";
+    return { kind: "failed", error: buildFailure(type, TOO_LONG) };
+  }
+  const { noted, verdict, more } = both.first;
+  if (noted.length > 0) return { kind: "changes", plan: planFrom(both, noted) };
+  if (verdict?.ok === true) return { kind: "unchanged" };
+  if (verdict?.error.type === "Cancelled" && !parts.signal.aborted)
+    return { kind: "failed", error: buildFailure("Timeout", more ?? TOO_LONG) };
+  return { kind: "failed", error: verdict?.error ?? buildFailure("InternalError", more ?? TOO_LONG) };
+}
+
+const TOO_LONG = "the rehearsal took too long";
+
+type Both = { readonly first: FirstRehearsal; readonly second: SecondRehearsal } | "late";
+
+/**
+ * Runs both rehearsals, once more if the program failed after a late read that brought nothing: that may be what it waits for, such as
+ * a message that a change sends. Then such reads get stand-ins. Rejects with a `SandboxError` when no sandbox can be acquired.
+ */
+async function rehearseAsFarAsItGoes(parts: RehearsalParts, moment: Moment): Promise<Both> {
+  const late = AbortSignal.timeout(parts.maxMs ?? MAX_REHEARSAL_MS);
+  const both = await rehearseTwice(parts, moment, late, false);
+  if (both === "late" || both.first.verdict?.ok !== false || !both.first.isMissing) return both;
+  const again = await rehearseTwice(parts, moment, late, true);
+  return again === "late" || again.first.noted.length < both.first.noted.length ? both : again;
+}
+
+/** Runs both rehearsals. Rejects with a `SandboxError` when no sandbox can be acquired. @param fills whether late reads that bring nothing get stand-ins. */
+async function rehearseTwice(
+  parts: RehearsalParts,
+  moment: Moment,
+  late: AbortSignal,
+  fills: boolean,
+): Promise<Both> {
   const stop = new AbortController();
-  const ends = AbortSignal.any([parts.signal, stop.signal, AbortSignal.timeout(MAX_REHEARSAL_MS)]);
-  const first = new FirstRehearsal(parts, moment, () => stop.abort());
+  const ends = AbortSignal.any([parts.signal, stop.signal, late]);
+  const first = new FirstRehearsal(parts, moment, () => stop.abort(), fills);
   const second = new SecondRehearsal(first, moment);
   try {
     const rehearsed = first.run(ends).finally(() => first.end());
     const both = await Promise.allSettled([rehearsed, second.run(parts, ends)]);
     const failed = both.find((each) => each.status === "rejected");
     if (failed !== undefined) throw failed.reason;
+    return { first, second };
   } catch (error) {
-    if (ends.aborted) return unrehearsed(asked, "the rehearsal took too long");
-    if (!(error instanceof SandboxError)) throw error;
-    return unrehearsed(asked, `it could not be rehearsed (${messageOf(error)})`);
+    if (ends.aborted) return "late";
+    throw error;
   } finally {
     stop.abort();
   }
-  const noted = first.entries.flatMap(({ standIn }) => standIn?.noted ?? []);
-  const own = noted.find(
-    ({ tool, arguments: args }) => tool === asked.tool && digestOf(args ?? null) === asked.argumentsDigest,
-  );
-  if (own === undefined) return unrehearsed(asked, "the program did not come to this call again");
+}
+
+/** @param asked the call that is asked about, whose arguments are known. */
+function planFrom(
+  { first, second }: Exclude<Both, "late">,
+  calls: readonly NotedCall[],
+  asked?: NotedCall,
+): Plan {
   return makePlan({
-    calls: [own, ...noted.filter((call) => call !== own)],
+    ...{ calls, asked: asked?.seq },
     marks: first.standIns.marks,
+    reads: first.lateReads,
     other: { calls: second.calls, answers: second.answers },
     more: first.more ?? second.more,
   });
@@ -115,8 +196,16 @@ function isNoted({ tool, asks }: RehearsedCall): boolean {
 class FirstRehearsal {
   readonly entries: Entry[] = [];
   readonly standIns = new StandIns(false);
+  /** Whether a late read brought nothing. */
+  isMissing = false;
+  readonly #lateStandIns = new StandIns(false, true);
+  readonly #renaming = new Renaming();
+  readonly #filled = new Set<string>();
+  readonly #fills: boolean;
   /** Why the program did not get to its end. */
   more: string | undefined;
+  /** How the program ended, if it did. */
+  verdict: Verdict | undefined;
   readonly #parts: RehearsalParts;
   readonly #moment: Moment;
   readonly #stop: () => void;
@@ -125,10 +214,14 @@ class FirstRehearsal {
   #isOver = false;
   #ended = 0;
 
-  constructor(parts: RehearsalParts, moment: Moment, stop: () => void) {
+  constructor(parts: RehearsalParts, moment: Moment, stop: () => void, fills: boolean) {
     this.#parts = parts;
     this.#moment = moment;
     this.#stop = stop;
+    this.#fills = fills;
+    this.#renaming.know(parts.program.code);
+    this.#renaming.know(parts.program.data);
+    for (const { outcome } of moment.calls) if (outcome?.ok === true) this.#renaming.know(outcome.data);
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -146,18 +239,33 @@ class FirstRehearsal {
             this.#stop();
             return never(run.signal);
           }
-          entry.outcome = await dispatcher.dispatch(call, run);
+          entry.outcome = this.#noteRead(entry, await dispatcher.dispatch(call, run));
           entry.ended.resolve();
           return entry.outcome;
         },
       },
     });
+    this.verdict = outcome.verdict;
     if (outcome.verdict.ok) return;
     const { type } = outcome.verdict.error;
     this.more ??=
       type === "Cancelled" || type === "Timeout"
-        ? "the rehearsal took too long"
+        ? TOO_LONG
         : `the rehearsal ended with ${type}, which the real run may not`;
+  }
+
+  /** The calls that were not made because they may change something. */
+  get noted(): NotedCall[] {
+    return this.entries.flatMap(({ standIn }) => standIn?.noted ?? []);
+  }
+
+  /** The reads that came after a change, and what they brought. */
+  get lateReads(): LateRead[] {
+    return this.entries.flatMap(({ seq, late, outcome, renamed }) =>
+      late !== undefined && outcome?.ok === true && renamed?.ok === true
+        ? { ...late, seq, answer: outcome.data, other: renamed.data }
+        : [],
+    );
   }
 
   /** No further call comes. */
@@ -185,6 +293,7 @@ class FirstRehearsal {
   #begin(tool: string, args: unknown, seq: number): Entry {
     const ended = Promise.withResolvers<void>();
     const entry: Entry = { seq, tool, arguments: args, after: this.#ended, ended };
+    this.#renaming.know(args);
     this.entries.push(entry);
     this.#ofTool.set(tool, [...(this.#ofTool.get(tool) ?? []), entry]);
     this.#wake();
@@ -193,21 +302,69 @@ class FirstRehearsal {
 
   async #answer(call: RehearsedCall, signal: AbortSignal) {
     const { seq, tool, arguments: args } = call;
-    const isChange = isNoted(call);
-    if (!isChange && !this.standIns.isIn(args)) return undefined;
     const entry = this.entries.find((each) => each.seq === seq);
     if (entry === undefined) return undefined;
+    if (!isNoted(call)) return this.#read(entry, call, signal);
     const { namespacedName, server, definitionDigest } = tool;
     const { asks, rule, reason } = call;
     const noted = {
       ...{ seq, tool: namespacedName, server, definitionDigest, arguments: args, after: entry.after },
       ...{ asks, rule, reason },
     };
-    entry.standIn = isChange ? { tool, noted } : { tool };
+    entry.standIn = { tool, noted };
     const answer = this.standIns.answer(tool, seq, earlierAnswer(this.#moment, namespacedName));
     await delay(STAND_IN_MS, undefined, { signal }).catch(() => {});
-    if (isChange) this.#ended++;
+    this.#ended++;
     return answer;
+  }
+
+  /** A call that only reads is made, unless something invented is in its arguments. */
+  async #read(entry: Entry, { tool, arguments: args }: RehearsedCall, signal: AbortSignal) {
+    const isInvented = this.standIns.isIn(args) || this.#lateStandIns.isIn(args);
+    if (this.#ended > 0 || isInvented) entry.late = { tool, arguments: args, after: this.#ended };
+    if (!isInvented) return undefined;
+    entry.isInvented = entry.isUnsent = true;
+    await delay(STAND_IN_MS, undefined, { signal }).catch(() => {});
+    return this.#invent(entry, tool);
+  }
+
+  #invent({ seq }: Entry, tool: Tool) {
+    return this.#lateStandIns.answer(tool, seq, earlierAnswer(this.#moment, tool.namespacedName));
+  }
+
+  /** Notes what a read brought, and gives what the program gets. */
+  #noteRead(entry: Entry, outcome: CallOutcome): CallOutcome {
+    if (!outcome.ok || entry.standIn !== undefined) return outcome;
+    if (entry.late === undefined) {
+      this.#renaming.know(outcome.data);
+      return outcome;
+    }
+    const given = this.#fill(entry, entry.late.tool, outcome);
+    const { isInvented = false } = entry;
+    entry.renamed = {
+      ...given,
+      data: this.#renaming.rename(given.data, isInvented),
+      raw: this.#renaming.rename(given.raw, isInvented),
+    };
+    return given;
+  }
+
+  /** A stand-in for a late read that brought nothing, once for each read. */
+  #fill<Given extends CallOutcome & { ok: true }>(
+    entry: Entry,
+    tool: Tool,
+    outcome: Given,
+  ): CallOutcome & { ok: true } {
+    if (entry.isInvented === true || !isEmptyAnswer(outcome.data)) return outcome;
+    this.isMissing = true;
+    const key = `${entry.tool} ${digestOf(entry.arguments ?? null)}`;
+    const hasType = tool.outputSchema !== undefined || tool.learned !== undefined;
+    if (!this.#fills || !hasType || this.#filled.has(key) || this.#filled.size >= MAX_FILLED) return outcome;
+    this.#filled.add(key);
+    const answer = this.#invent(entry, tool);
+    if (!answer.ok || isEmptyAnswer(answer.data)) return outcome;
+    entry.isInvented = true;
+    return { ...outcome, ...answer };
   }
 
   /** Observes the calls that reached a server. */
@@ -215,7 +372,8 @@ class FirstRehearsal {
     return {
       onCall: (call) => {
         const entry = this.entries.find(({ seq }) => seq === call.seq);
-        return entry === undefined || entry.standIn !== undefined ? undefined : observer.onCall?.(call);
+        const isMade = entry !== undefined && entry.standIn === undefined && entry.isUnsent !== true;
+        return isMade ? observer.onCall?.(call) : undefined;
       },
     };
   }
@@ -223,7 +381,7 @@ class FirstRehearsal {
 
 /** Runs with other stand-ins beside the first rehearsal, whose other answers it gets. It calls no server. */
 class SecondRehearsal {
-  /** Its calls that got a stand-in, by the number of the same call in the first rehearsal. */
+  /** Its calls that got a stand-in, and its late reads, by the number of the same call in the first rehearsal. */
   readonly calls = new Map<number, OtherCall>();
   readonly answers = new Map<number, unknown>();
   /** Why it did not come to the same end as the first one. */
@@ -267,6 +425,11 @@ class SecondRehearsal {
             await delay(STAND_IN_MS, undefined, { signal: run.signal }).catch(() => {});
             return { ...answer, decision: "allowed" };
           }
+          if (entry.late !== undefined && entry.renamed !== undefined) {
+            const exact = withExactNumbers(entry.late.tool.inputSchema, args);
+            this.calls.set(entry.seq, { arguments: exact });
+            return entry.renamed;
+          }
           if (entry.outcome === undefined || writeJson(args) !== writeJson(entry.arguments))
             return part(run.signal);
           return entry.outcome;
@@ -293,7 +456,10 @@ async function runAgain(
   const parted = new AbortController();
   const ends = AbortSignal.any([signal, parted.signal]);
   const run = { calls: moment.calls } as SuspendedRun;
-  const calls = new ResumedCalls({ run, goLive: async () => undefined }, () => parted.abort());
+  const calls =
+    moment.calls.length === 0
+      ? undefined
+      : new ResumedCalls({ run, goLive: async () => undefined }, () => parted.abort());
   const mostBytes = maxResultBytes(limits) + MAX_CLAIM_FAILURE_BYTES;
   const output = new RunnerOutput(limits, mostBytes, () => {}, redactor);
   const {
@@ -313,7 +479,7 @@ async function runAgain(
         ...{ approvals: new RunApprovals("", NOBODY), recording: undefined, suspension: undefined },
         ...{ observers, signal: ends, faulted: signal, elapsedMs: () => 0 },
       },
-      ...{ prepared, output, calls, timeLimit: new TimeLimit(MAX_REHEARSAL_MS, clock) },
+      ...{ prepared, output, calls, timeLimit: new TimeLimit(parts.maxMs ?? MAX_REHEARSAL_MS, clock) },
       environment: { ...environment, replay: { started_ms, clock: readings, events, resumes: true } },
     });
   } finally {

@@ -26,11 +26,17 @@ export class StandIns {
   /** The values of stand-ins, as texts. */
   readonly marks = new Map<string, MarkedPlace>();
   readonly #isOther: boolean;
+  readonly #isLate: boolean;
   #values = 0;
 
-  /** @param isOther whether choices, truth values and lists are others than in the first stand-ins. */
-  constructor(isOther: boolean) {
+  /**
+   * @param isOther whether choices, truth values and lists are others than in the first stand-ins.
+   * @param isLate whether they stand for what late reads bring: a text of prose has numbers and an address in it, as a message with a
+   *   code or a link has, and there is no next page.
+   */
+  constructor(isOther: boolean, isLate = false) {
     this.#isOther = isOther;
+    this.#isLate = isLate;
   }
 
   /**
@@ -73,6 +79,8 @@ export class StandIns {
     if ("const" in resolved) return resolved.const;
     if (Array.isArray(resolved.enum)) return this.#choice(resolved.enum as unknown[]);
     const choices = [anyOf, oneOf].find((each) => Array.isArray(each)) as unknown[] | undefined;
+    if (this.#isLate && (choices?.some((each) => isObject(each) && each.type === "null") || isNullable(type)))
+      return null;
     if (choices !== undefined) {
       const some = choices.filter((each) => !(isObject(each) && each.type === "null"));
       return this.#of(some[0] ?? {}, root, undefined, place);
@@ -87,7 +95,7 @@ export class StandIns {
       const members = isObject(properties) ? Object.entries(properties) : [];
       return Object.fromEntries(
         members
-          .filter(([name]) => name !== "__proto__")
+          .filter(([name]) => name !== "__proto__" && !(this.#isLate && isNextPage(name, resolved.required)))
           .map(([name, member]) => [
             name,
             this.#of(member, root, undefined, { ...place, path: [...path, name] }),
@@ -105,6 +113,8 @@ export class StandIns {
     if (own === "integer" || own === "number") return this.#number(resolved, place);
     if (own === "boolean") return !this.#isOther;
     if (own === "null") return null;
+    const digits = typeof resolved.pattern === "string" ? digitsOf(resolved.pattern) : undefined;
+    if (digits !== undefined) return this.#digits(digits, place);
     return this.#text(typeof resolved.format === "string" ? resolved.format : "", place);
   }
 
@@ -140,7 +150,25 @@ export class StandIns {
     return isFree ? drawn : Number.isFinite(least) ? Math.ceil(least) : Math.floor(Math.min(most, 0));
   }
 
+  #digits(count: number, place: MarkedPlace): string {
+    const text = Array.from({ length: count }, () => randomInt(1, 10)).join("");
+    this.marks.set(text, place);
+    return text;
+  }
+
+  /** Prose of which a program may take a code or a link. */
+  #prose(place: MarkedPlace): string {
+    // A run of digits in the word would be taken for the code.
+    const word = `standin-${Array.from({ length: 6 }, () => `${"abcdefgh"[randomInt(8)]}${randomInt(10)}`).join("")}`;
+    const code = this.#digits(6, place);
+    this.marks.set(word, place);
+    return `${word} ${code} ${randomInt(1_000, 10_000)} https://example.invalid/${word}`;
+  }
+
   #text(format: string, place: MarkedPlace): string {
+    const name = place.path.at(-1);
+    if (this.#isLate && format === "" && typeof name === "string" && PROSE.test(name))
+      return this.#prose(place);
     const word = `standin-${randomBytes(8).toString("hex")}`;
     const text = textOfFormat(format, word, randomInt(10 ** 8));
     this.marks.set(text, place);
@@ -155,6 +183,25 @@ export class StandIns {
       this.marks.set(mark, { call, path: data === undefined ? place.path : rest });
     }
   }
+}
+
+/** Members that hold prose. */
+const PROSE = /text|body|content|message|snippet|html|description|subject/i;
+
+function isNullable(type: unknown): boolean {
+  return Array.isArray(type) && type.includes("null");
+}
+
+/** Whether a member that may be missing names the next page of a list. */
+function isNextPage(name: string, required: unknown): boolean {
+  const isRequired = Array.isArray(required) && required.includes(name);
+  return !isRequired && /next|cursor|token|continuation/i.test(name);
+}
+
+/** How many digits a pattern asks for that asks for nothing else. */
+function digitsOf(pattern: string): number | undefined {
+  const [, count] = /^\^(?:\\d|\[0-9\])\{(\d{1,2})\}\$$/.exec(pattern) ?? [];
+  return count === undefined ? undefined : Math.min(Number(count), 32);
 }
 
 function textOfFormat(format: string, word: string, drawn: number): string {

@@ -62,11 +62,11 @@ export interface RunRecording extends CallObserver, RunEvents {
    * before the run is answered. Never rejects.
    */
   beforeAnswer?(report: RunReport): Promise<{ problem: string | undefined } | undefined>;
-  /** Resolves like `beforeAnswer`, for a run that is suspended. Such a run is reported only when it has ended. */
+  /** Resolves like `beforeAnswer`, for a run that is suspended, and for a rehearsal. Such a run is reported only when it has ended. */
   beforeSuspension?(): Promise<void>;
   /** Resolves when the run is recorded: with `undefined`, or with the first problem that no answer has reported, in one line. Never rejects. */
   end(report: RunReport): Promise<string | undefined>;
-  /** The run is suspended. The process that continues it records the whole run, and does not audit the same calls again. */
+  /** The run is suspended, or was a rehearsal alone, which is not archived. The process that continues it records the whole run, and does not audit the same calls again. */
   suspend?(): void;
 }
 

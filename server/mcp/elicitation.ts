@@ -256,12 +256,13 @@ export function parseApprovalAnswer(
 
 /** Which calls of a plan are approved. What cannot be read approves nothing. */
 function readPlanScope(response: unknown, plan: Plan): ApprovalScope {
-  if (!isObject(response)) return planAnswer(plan, []);
+  const none = planAnswer(plan, { calls: [] });
+  if (!isObject(response)) return none;
   const { action, content = {} } = response;
-  if (action !== "accept" || !isObject(content)) return planAnswer(plan, []);
+  if (action !== "accept" || !isObject(content)) return none;
   const { calls = CHOSEN_CALLS.calls.default } = content;
   const chosen = typeof calls === "string" ? readChosen(calls, plan) : undefined;
-  return planAnswer(plan, chosen ?? []);
+  return chosen === undefined ? none : planAnswer(plan, chosen);
 }
 
 function readScope(response: unknown, args: unknown, isAgain: boolean): ApprovalScope {

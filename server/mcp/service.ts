@@ -148,6 +148,9 @@ interface Connecting {
   readonly isOfMany?: boolean | undefined;
 }
 
+const NO_DRY_SESSION = "a program of a session cannot be rehearsed: leave out session or dry_run";
+const NO_DRY_TICKET = "a ticket continues a program that has begun: leave out dry_run";
+
 /** The tools that show nothing but definitions. */
 const SHOWS_NO_DATA: ReadonlySet<string> = new Set(["search_tools", "inspect_tool", "list_callable_tools"]);
 
@@ -382,13 +385,17 @@ export class McpConnection implements ClientConnection {
     const parsed = parseArguments(ExecuteProgramArguments, args, this.#argumentsOf("execute_program"));
     if (!parsed.ok) return { kind: "reply", reply: errorReply(parsed.message) };
     const { code, data = {}, language: named, timeout_seconds, typecheck, session } = parsed.value;
+    const isDry = parsed.value.dry_run === true;
+    if (isDry && session !== undefined) return { kind: "reply", reply: errorReply(NO_DRY_SESSION) };
     const whyNot = whyOff(named, printers()) ?? (session === undefined ? undefined : whyNoSession(session));
     if (whyNot !== undefined) return { kind: "reply", reply: errorReply(whyNot) };
     const ticket = ticketIn(parsed.value);
+    if (ticket !== undefined && isDry) return { kind: "reply", reply: errorReply(NO_DRY_TICKET) };
     if (ticket !== undefined) return this.#resume(ticket, undefined, request);
     const language = named === undefined ? languageOfInterpreter(code) : languageNamed(named);
     const program: UnresolvedProgram = { code, data, ...(language === undefined ? {} : { language }) };
     const timeoutMs = timeout_seconds === undefined ? undefined : Math.ceil(timeout_seconds * 1_000);
+    if (isDry) return this.#plan({ program, timeoutMs, typecheck }, request);
     return this.#run({ program, timeoutMs, typecheck, session }, request);
   }
 
@@ -402,6 +409,24 @@ export class McpConnection implements ClientConnection {
     }
     live.start(this.#endOfProgram(live, given));
     return programs.follow(live, request);
+  }
+
+  /** Rehearses a program when its turn comes. */
+  async #plan(given: GivenProgram, request: ClientRequest): Promise<ProgramAnswer> {
+    const { programs } = this.#service;
+    const live = await programs.admit(request, { patienceMs: given.timeoutMs });
+    if ("kind" in live) return live;
+    live.start(this.#endOfPlan(live, given));
+    return programs.follow(live, request);
+  }
+
+  async #endOfPlan({ request, observer }: LiveRun, given: GivenProgram): Promise<RunEnd> {
+    const { runner, limits } = this.#service.options;
+    if (runner.plan === undefined) throw new Error("programs are not rehearsed here");
+    const planned = await runner.plan(Object.freeze({ ...request, ...given, suspends: false }));
+    observer.onPlanned?.(planned);
+    const { endOfPlan } = await import("./programs/plan-reply.ts");
+    return endOfPlan(planned, this, limits().maxReplyBytes);
   }
 
   async #endOfProgram(live: LiveRun, given: GivenProgram): Promise<RunEnd> {

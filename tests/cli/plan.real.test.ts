@@ -86,6 +86,54 @@ test.each(PROGRAMS)(
   },
 );
 
+test("ptc plan tells what a program would change, by its exit code too, and changes nothing", async () => {
+  project.write(
+    "writes.ts",
+    `
+import * as files from "./servers/files/index.js";
+const { content } = await files.readTextFile({ path: "${files}/in/a.txt" });
+await files.writeFile({ path: "${files}/dry.txt", content: String(content) });
+`,
+  );
+  project.write(
+    "reads.py",
+    `
+from servers import files
+result = files.read_text_file(path="${files}/in/a.txt")
+`,
+  );
+  project.write("broken.ts", "throw new Error('nothing here');");
+  const before = JSON.parse((await ptc("approvals", "list", "--json")).stdout);
+  const text = await ptc("plan", "writes.ts");
+  expect(text.code).toBe(5);
+  expect(text.stdout).toContain("It would change something: 1 call: 1 of mcp__files__write_file");
+  expect(text.stdout).toContain('"content": "one"');
+  expect(text.stdout).toContain("Nothing else would change.");
+  const json = await ptc("plan", "writes.ts", "--json");
+  expect(json.code).toBe(5);
+  expect(JSON.parse(json.stdout)).toMatchObject({
+    outcome: "changes",
+    calls: [
+      {
+        number: 1,
+        tool: "mcp__files__write_file",
+        arguments: { path: join(files, "dry.txt"), content: "one" },
+      },
+    ],
+  });
+  expect(await ptc("plan", "reads.py")).toMatchObject({ code: 0, stdout: "It would change nothing.\n" });
+  expect(JSON.parse((await ptc("plan", "reads.py", "--json")).stdout)).toEqual({
+    outcome: "unchanged",
+    calls: [],
+  });
+  const broken = await ptc("plan", "broken.ts");
+  expect(broken.code).toBe(1);
+  expect(broken.stderr).toContain("ScriptError: Error: nothing here");
+  expect((await ptc("plan", "none.ts")).code).toBe(2);
+  expect(existsSync(join(files, "dry.txt"))).toBe(false);
+  expect(JSON.parse((await ptc("approvals", "list", "--json")).stdout)).toEqual(before);
+});
+
 test("a program that does more once it sees a real answer waits for another approval, having done no more than planned", async () => {
   project.write(
     "more.ts",

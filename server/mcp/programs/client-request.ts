@@ -3,6 +3,7 @@ import type { Conversation } from "../../../broker/flow/conversation.ts";
 import type { Viewer } from "../../../broker/policy/authorizer.ts";
 import type { ToolCatalog } from "../../../catalog/tool-catalog.ts";
 import type { ExecutedProgram } from "../../../execution/output/executed-run.ts";
+import type { PlannedProgram } from "../../../execution/plan/dry-run.ts";
 import type { ProgramRequest, RunsTogether } from "../../../execution/run-request.ts";
 import type { RunContext } from "../../../protocol/run-context.ts";
 import type { TraceContext } from "../../../protocol/trace-context.ts";
@@ -59,6 +60,8 @@ export interface ClientRequest {
 export interface RequestObserver extends Pick<ProgramRequest, "onEvent" | "onCall" | "onConsole"> {
   /** Is told what a program came to, before its client reads it. */
   readonly onProgram?: ((executed: ExecutedProgram) => void) | undefined;
+  /** Is told what a dry run came to, before its client reads it. */
+  readonly onPlanned?: ((planned: PlannedProgram) => void) | undefined;
 }
 
 /** The answer to a request. */

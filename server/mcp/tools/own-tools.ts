@@ -40,6 +40,7 @@ export const ExecuteProgramArguments = z.object({
   typecheck: z.optional(z.enum(["error", "warn", "off"], "typecheck must be error, warn or off")),
   language,
   session: z.optional(text("session", MAX_NAME_CHARS)),
+  dry_run: z.optional(z.boolean("dry_run must be true or false")),
 });
 export type ExecuteProgramArguments = z.infer<typeof ExecuteProgramArguments>;
 
@@ -241,6 +242,7 @@ const executeProgram = (
         enum: ["error", "warn", "off"],
         description: "With type errors, error (default) does not run it",
       },
+      dry_run: { type: "boolean", description: "Only tells which calls would change something" },
       ...(hasSessions ? SESSION_ARGUMENT : {}),
     },
     required: ["code"],

@@ -121,15 +121,102 @@ it.each<[string, number[] | undefined]>([
   ["1;3", undefined],
   ["", undefined],
 ])("the choice %j of a plan whose second call needs no approval is %j", (text, expected) => {
-  expect(readChosen(text, planOf([call("a", {}), call("b", {}, { asks: false }), call("c", {})]))).toEqual(
-    expected,
+  expect(
+    readChosen(text, planOf([call("a", {}), call("b", {}, { asks: false }), call("c", {})]))?.calls,
+  ).toEqual(expected);
+});
+
+const LATE = {
+  read: 1,
+  tool: "search",
+  after: 1,
+  path: ["mails", 0, "text"],
+  shape: [{ digits: 6 }],
+  nth: 1,
+  type: "string" as const,
+};
+const latePlan = () =>
+  planOf(
+    [
+      call("ask", {}),
+      call("enter", { code: "<...>" }, { after: 1, open: [{ path: ["code"], parts: [LATE] }] }),
+    ],
+    undefined,
+    [
+      {
+        tool: "search",
+        definitionDigest: "d",
+        argumentsDigest: digestOf({ query: "code" }),
+        open: [],
+        after: 1,
+      },
+    ],
   );
+
+describe("a value that a late read brings", () => {
+  const search = { tool: "search", definitionDigest: "d", arguments: { query: "code" } };
+  const answers = (text: string) => ({ mails: [{ text }] });
+  const asked = async (read: typeof search, answer: unknown, { code = "123456", ended = true } = {}) => {
+    const plan = new PlanInForce({ plan: latePlan(), approved: [1, 2], used: [1], ended: [], by: "ann" });
+    if (ended) plan.end(1, {});
+    await plan.read(read, answer);
+    return (await new PlanInForce(plan.kept).match(made("enter", { code }))).kind;
+  };
+
+  it("counts if it is the piece of that form at that place of that read's answer", async () => {
+    expect(await asked(search, answers("Your code is 123456."))).toBe("approved");
+  });
+
+  it.each<[string, Promise<string>]>([
+    ["another value", asked(search, answers("Your code is 123457."))],
+    ["another tool", asked({ ...search, tool: "other" }, answers("123456"))],
+    ["another definition", asked({ ...search, definitionDigest: "e" }, answers("123456"))],
+    ["other arguments of the read", asked({ ...search, arguments: { query: "x" } }, answers("123456"))],
+    ["another place", asked(search, { mails: [{ title: "123456", text: "" }] })],
+    ["a place before others", asked(search, answers("654321 123456"))],
+    ["another form", asked(search, answers("1234567 123456a"))],
+    ["another length", asked(search, answers("12345"), { code: "12345" })],
+    ["another type", asked(search, answers("123456"), { code: 123456 as unknown as string })],
+    ["a read before the change", asked(search, answers("123456"), { ended: false })],
+    ["no read", asked({ ...search, tool: "none" }, {})],
+  ])("does not count with %s", async (_, kind) => {
+    expect(await kind).toBe("unplanned");
+  });
+
+  it("is the one that the last such read brought", async () => {
+    const plan = new PlanInForce({ plan: latePlan(), approved: [1, 2], used: [1], ended: [], by: "ann" });
+    plan.end(1, {});
+    await plan.read(search, answers("nothing yet"));
+    await plan.read(search, answers("111111"));
+    expect(await plan.match(made("enter", { code: "111111" }))).toMatchObject({ kind: "approved" });
+  });
+
+  it("can be kept for a question of its own", async () => {
+    const chosen = readChosen("1 2?", latePlan());
+    expect(chosen).toEqual({ calls: [1], kept: [2] });
+    expect(readChosen("all?", latePlan())).toEqual({ calls: [1], kept: [2] });
+    expect(readChosen("1?", latePlan())).toBeUndefined();
+    expect(planAnswer(latePlan(), { calls: [1, 2], kept: [2] })).toEqual({
+      ...{ decision: "once", calls: [1], kept: [2] },
+    });
+    const plan = new PlanInForce({
+      ...{ plan: latePlan(), approved: [1], kept: [2], used: [1], ended: [[1, {}]], by: "ann" },
+    });
+    await plan.read(search, answers("123456"));
+    expect(await plan.match(made("enter", { code: "123456" }))).toEqual({ kind: "by-itself", number: 2 });
+  });
+
+  it("makes another plan where it would come from elsewhere", () => {
+    const { calls, reads = [] } = latePlan();
+    const elsewhere = reads.map((read) => ({ ...read, tool: "other" }));
+    expect(planOf(calls, undefined, elsewhere).digest).not.toBe(latePlan().digest);
+  });
 });
 
 it("an answer to a plan is about its first call as well, and about none that it cannot approve", () => {
   const plan = planOf([call("a", {}), call("b", {}, { asks: false }), call("c", {})]);
-  expect(planAnswer(plan, [1, 2, 3])).toEqual({ decision: "once", calls: [1, 3] });
-  expect(planAnswer(plan, [3])).toEqual({ decision: "denied", calls: [3] });
+  expect(planAnswer(plan, { calls: [1, 2, 3] })).toEqual({ decision: "once", calls: [1, 3] });
+  expect(planAnswer(plan, { calls: [3] })).toEqual({ decision: "denied", calls: [3] });
 });
 
 it("a plan that a person sees has no secret in its arguments, nor in texts around open values", () => {

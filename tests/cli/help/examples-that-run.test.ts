@@ -38,6 +38,7 @@ const ELSEWHERE: Record<string, string> = {
   setup: "a machine that it may change",
   init: "the file of a client",
   run: "a sandbox",
+  plan: "a sandbox",
   "install codex": "somebody who says yes",
   "auth set": "a secret on stdin",
   add: "a server to try",

@@ -1,0 +1,111 @@
+import { jsonLine } from "../../base/json.ts";
+import { visibleLine, visibleLines } from "../../base/visible-text.ts";
+import { approvableCalls } from "../../broker/approvals/approval-scope.ts";
+import { renderPlannedCall, summarizePlan } from "../../broker/approvals/approval-text.ts";
+import type { Plan } from "../../broker/approvals/plan.ts";
+import type { PlannedProgram } from "../../execution/plan/dry-run.ts";
+import { reportPlan } from "../../execution/plan/plan-report.ts";
+import type { Project } from "../../project/open-project.ts";
+import { planLocally } from "../../project/plan.ts";
+import { readProgram, readProgramFiles } from "../arguments/program-file.ts";
+import {
+  CONFIG,
+  type CommonFlags,
+  collect,
+  EXIT,
+  type ExitCode,
+  SIGNALS,
+  type Surroundings,
+  tell,
+  write,
+} from "../command.ts";
+import { defineProjectCommand } from "../project-command.ts";
+import { CHECK_PATIENCE_MS } from "../terminal/program-console.ts";
+import { parseTimeout, parseTypecheck } from "./run-command.ts";
+
+interface PlanFlags extends CommonFlags {
+  data?: string;
+  file: string[];
+  language?: string;
+  timeout?: string;
+  typecheck?: string;
+}
+
+/** `ptc plan FILE|-` */
+export const planCommand = defineProjectCommand("plan", plan, (command) =>
+  command
+    .description(
+      "rehearse one program and print which calls would change something, without making them; exit 5 when any would",
+    )
+    .argument("<program>", "a .ts, .mts, .js, .mjs or .py file, or - for stdin")
+    .option(...CONFIG)
+    .option("--data <json>", "JSON that the program sees as `data`, or @FILE to read it from a file")
+    .option(
+      "--file <path>",
+      "copy a file to the program's files/ folder, or NAME=PATH under another name (repeatable)",
+      collect,
+      [],
+    )
+    .option("--language <name>", "typescript, javascript or python, instead of what the file's name says")
+    .option("--timeout <seconds>", "time limit of the rehearsal, instead of the configured one")
+    .option("--typecheck <mode>", "error, warn or off, instead of the configured one")
+    .option("--json", "print the plan as JSON")
+    .addHelpText("after", "\nExample:\n  ptc plan report.ts && echo it would change nothing\n"),
+);
+
+async function plan(
+  project: Project,
+  file: string,
+  flags: PlanFlags,
+  surroundings: Surroundings,
+): Promise<ExitCode> {
+  const { configuration } = project;
+  const timeoutMs = flags.timeout === undefined ? undefined : parseTimeout(flags.timeout);
+  const typecheck = parseTypecheck(flags.typecheck);
+  const read = await readProgram(file, flags, surroundings, configuration.languages);
+  const files = await readProgramFiles(flags.file, surroundings);
+  const cancel = new AbortController();
+  for (const signal of SIGNALS) surroundings.on(signal, () => cancel.abort());
+  const planned = await planLocally(project, {
+    ...{ timeoutMs, typecheck, signal: cancel.signal, checkPatienceMs: CHECK_PATIENCE_MS },
+    program: files.length === 0 ? read : { ...read, files },
+  });
+  return report(planned, flags, surroundings);
+}
+
+async function report(
+  { outcome, typeWarning }: PlannedProgram,
+  { json }: PlanFlags,
+  { stdout, stderr }: Surroundings,
+): Promise<ExitCode> {
+  if (typeWarning !== undefined) {
+    await tell(stderr, "type warnings:");
+    await write(stderr, `${visibleLines(typeWarning)}\n`);
+  }
+  if (json === true) await write(stdout, `${jsonLine(reportPlan(outcome))}\n`);
+  switch (outcome.kind) {
+    case "unchanged":
+      if (json !== true) await write(stdout, "It would change nothing.\n");
+      return EXIT.done;
+    case "changes":
+      if (json !== true) await write(stdout, `${renderWhole(outcome.plan).join("\n")}\n`);
+      return EXIT.changes;
+    case "failed": {
+      const { type, message } = outcome.error;
+      if (json !== true) await tell(stderr, visibleLines(`${type}: ${message}`));
+      return type === "SandboxUnavailable" ? EXIT.noSandbox : EXIT.failed;
+    }
+  }
+}
+
+/** A plan in lines, with all arguments, in the words of nobody's question. */
+function renderWhole(plan: Plan): string[] {
+  const { calls, more } = plan;
+  const approvable = approvableCalls(plan).length;
+  return [
+    `It would change something: ${summarizePlan({ ...plan, more: undefined })}`,
+    ...calls.flatMap((_, index) => renderPlannedCall(plan, index + 1)),
+    more === undefined ? "Nothing else would change." : `More may follow: ${visibleLine(more)}.`,
+    ...(approvable === calls.length ? [] : ["* A question about the whole plan does not cover these calls."]),
+  ];
+}

@@ -1,0 +1,112 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import { messageOf } from "../../base/faults.ts";
+import { jsonLine } from "../../base/json.ts";
+import { type Plan, withArguments } from "../../broker/approvals/plan.ts";
+import type { RunFlow } from "../../broker/flow/run-flow.ts";
+import { loadPrinterOr } from "../../languages/languages.ts";
+import { prepareProgram } from "../../languages/prepare-program.ts";
+import { inputDigest, type Program } from "../../languages/program.ts";
+import { resolveProgram } from "../../languages/resolve-program.ts";
+import { buildFailure, type Failure } from "../../protocol/failure.ts";
+import { SandboxError } from "../../sandbox/sandbox-error.ts";
+import { openScope } from "../live-run.ts";
+import type { ExecutedProgram } from "../output/executed-run.ts";
+import type { OpenRehearsal } from "../planning.ts";
+import { limitsFor, sandboxesFor } from "../program.ts";
+import type { ProgramHost, RunStart } from "../run-host.ts";
+import type { ProgramRequest } from "../run-request.ts";
+import { environmentOf } from "../suspension/continuation.ts";
+import { type DryRun, rehearseWhole } from "./rehearsal.ts";
+
+/** A program that was only rehearsed. */
+export interface PlannedProgram extends Pick<ExecutedProgram, "shown"> {
+  readonly program: Program;
+  readonly outcome: DryRun;
+  readonly typeWarning?: string | undefined;
+}
+
+/**
+ * Rehearses a program for a request, from its beginning and for nobody's question: it changes nothing, and nobody is asked. It is no
+ * run: the archive, the console and a collector do not have it. Calls that only read are made, and the audit log has them, marked.
+ */
+export async function planProgram(
+  request: ProgramRequest,
+  host: ProgramHost,
+  { tools }: RunStart,
+): Promise<PlannedProgram> {
+  const languages = await host.languages.on();
+  const program = await resolveProgram(request.program, languages);
+  const modules = tools.modulesFor(request.context, await loadPrinterOr(program.language));
+  const { all, programs } = tools;
+  const callable = programs?.forRun(modules, all, host.servers) ?? {
+    ...{ modules, tools: all, servers: host.servers },
+  };
+  const runId = randomUUID();
+  const limits = limitsFor(request, host);
+  const unseen = { ...host, runs: undefined, telemetry: undefined, notifier: undefined };
+  const scope = await openScope({ ...request, suspends: false }, unseen, {
+    ...{ runId, program, callable, limits, tools: all, isDry: true },
+  });
+  const { redactor, asking = redactor, rehearsals } = scope;
+  const failed = (error: Failure, more: Partial<PlannedProgram> = {}): PlannedProgram => ({
+    ...{ program, shown: [], ...more },
+    outcome: {
+      kind: "failed",
+      error: { ...error, message: redactor.redactText(error.message).value },
+    },
+  });
+  const { execution } = host.configuration();
+  const prepared = await prepareProgram(
+    program,
+    { ...scope, languages, modules: callable.modules },
+    {
+      mode: request.typecheck ?? execution.typecheck,
+      patienceMs: request.checkPatienceMs,
+      platform: host.sandboxes.platform,
+    },
+  );
+  if (!prepared.ok) return failed(prepared.error);
+  if (rehearsals === undefined) throw new Error("a dry run has nothing to rehearse with");
+  const typeWarning = prepared.warning;
+  const recording = scope.recorder?.begin({
+    ...{ runId, traceId: randomBytes(16).toString("hex"), inputDigest: inputDigest(program) },
+  });
+  const { open, flows } = withFlows(rehearsals);
+  try {
+    const outcome = await rehearseWhole({
+      ...{ scope, program, prepared, open, signal: request.signal, startedAt: Date.now() },
+      environment: environmentOf(undefined),
+      sandboxes: sandboxesFor(program, { sandboxes: host.sandboxes, languages }),
+      use: { run: runId, principal: request.context.principal },
+      observer: { onCall: recording?.onRehearsed },
+      maxMs: limits.timeoutMs,
+    });
+    if (outcome.kind === "failed") return failed(outcome.error, { typeWarning });
+    if (outcome.kind === "unchanged") return { program, outcome, shown: [], typeWarning };
+    const plan = withArguments(outcome.plan, (value) => asking.redactValue(value).value);
+    const shown = await Promise.all(flows.map((flow) => flow.show(textsOf(plan))));
+    return { program, outcome: { kind: "changes", plan }, shown: shown.flat(), typeWarning };
+  } catch (error) {
+    if (!(error instanceof SandboxError)) throw error;
+    return failed(buildFailure("SandboxUnavailable", messageOf(error)), { typeWarning });
+  } finally {
+    await recording?.beforeSuspension?.();
+    // Nothing of a rehearsal is archived.
+    recording?.suspend?.();
+  }
+}
+
+/** Collects what follows the values of rehearsals: whoever sees a plan is shown values of it. */
+function withFlows(rehearsals: OpenRehearsal): { open: OpenRehearsal; flows: readonly RunFlow[] } {
+  const flows: RunFlow[] = [];
+  const open: OpenRehearsal = (moment, rehearsal) => {
+    const opened = rehearsals(moment, rehearsal);
+    if (opened.flow !== undefined) flows.push(opened.flow);
+    return opened;
+  };
+  return { open, flows };
+}
+
+function textsOf({ calls }: Plan): string[] {
+  return calls.map(({ arguments: args }) => jsonLine(args));
+}

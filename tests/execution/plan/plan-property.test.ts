@@ -1,0 +1,121 @@
+import fc from "fast-check";
+import { expect, it, test } from "vitest";
+import { type PlannedCall, planOf } from "../../../broker/approvals/plan.ts";
+import { PlanInForce } from "../../../broker/approvals/plan-in-force.ts";
+import type { ApprovalQuestion } from "../../../library/ptc.ts";
+import { digestOf } from "../../../protocol/canonical-json.ts";
+import { openPtc, useNoWalls } from "../../library/open.ts";
+import { world } from "./suite/world.ts";
+
+useNoWalls();
+
+/** Statements of generated programs. `real` is true in a run and false in its rehearsal: a created number tells. */
+const SIMPLE = fc.oneof(
+  fc.constantFrom("a", "b").map((to) => `await send({ to: "${to}", text: "x" });`),
+  fc
+    .constantFrom("s", "t")
+    .map((title) => `last = (await create({ title: "${title}" })).number; real = last < 1000;`),
+  fc.constantFrom("x", "y").map((text) => `await comment({ number: last, text: "${text}" });`),
+  fc.constant(`await log({ text: "note" });`),
+  fc.constant(`for (const to of (await people({})).people) await send({ to, text: "loop" });`),
+  fc.constant(`await request_code({ to: "ann" });`),
+  fc.constant(
+    `{ const { mails } = await search({ query: "code" }); await enter({ code: /\\d{6}/.exec(mails[0].text)[0] }); }`,
+  ),
+  fc.constant(`{ const { value } = await unstable({}); await send({ to: "a", text: value }); }`),
+);
+/** What a hostile program does otherwise once it is real. */
+const STATEMENT = fc.oneof(
+  { weight: 4, arbitrary: SIMPLE },
+  { weight: 1, arbitrary: fc.constant(`if (real) await send({ to: "eve", text: "real" });`) },
+  { weight: 1, arbitrary: fc.constant(`await send({ to: real ? "eve" : "ann", text: "x" });`) },
+  { weight: 1, arbitrary: fc.constant(`if (real) last = 7;`) },
+  { weight: 1, arbitrary: SIMPLE.map((inner) => `try { ${inner} } catch {}`) },
+);
+
+/** Whether a made call is a planned one, in whose arguments texts in angle brackets stand for what comes. */
+function isPlanned(planned: string, made: string): boolean {
+  const pattern = planned.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&").replaceAll(/"?<[^<>]*>"?/g, ".+?");
+  return new RegExp(`^${pattern}$`).test(made);
+}
+
+test("what happens after an approval is exactly the plan, or ends before the difference", async () => {
+  let whole = 0;
+  await fc.assert(
+    fc.asyncProperty(fc.array(STATEMENT, { minLength: 2, maxLength: 5 }), async (statements) => {
+      const { tools, made } = world();
+      const questions: ApprovalQuestion[] = [];
+      const ptc = await openPtc({
+        tools,
+        config: { approvals: { mode: "plan" }, sandbox: { warm: 0 } },
+      });
+      const program = `let last = 1; let real = false;\n${statements.join("\n")}`;
+      const code = program.replaceAll(
+        new RegExp(`(?<![\\w.])(${Object.keys(tools).join("|")})\\(`, "g"),
+        "mcp__functions__$1(",
+      );
+      const run = await ptc.run(code, {
+        typecheck: "off",
+        approve: (question) => {
+          questions.push(question);
+          return questions.length === 1 ? { allow: true, for: "plan" } : { allow: false, for: "plan" };
+        },
+      });
+      await ptc.close();
+      // Calls that need no approval are made as without a plan.
+      const isAsked = (name: string) => !name.endsWith("log");
+      const planned = (questions[0]?.plan?.calls ?? [])
+        .filter(({ isApprovable }) => isApprovable)
+        .map((call) => `${call.tool.replace("mcp__functions__", "")} ${JSON.stringify(call.arguments)}`);
+      const changes = made
+        .filter(({ tool }) => isAsked(tool))
+        .map(({ tool, arguments: args }) => `${tool} ${JSON.stringify(args)}`);
+      expect(changes.length).toBeLessThanOrEqual(planned.length);
+      for (const [index, change] of changes.entries())
+        expect(isPlanned(planned[index] ?? "", change), `${change} is not ${planned[index]}`).toBe(true);
+      if (questions.length > 1 || !run.ok) return;
+      expect(changes).toHaveLength(planned.length);
+      whole++;
+    }),
+    { numRuns: 25 },
+  );
+  expect(whole).toBeGreaterThan(0);
+});
+
+const CALL = fc.record({
+  tool: fc.constantFrom("a", "b"),
+  arguments: fc.record({ x: fc.constantFrom(1, 2) }),
+});
+
+it("lets no sequence of calls through that is not in the plan, each call once", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(CALL, { minLength: 1, maxLength: 6 }),
+      fc.array(CALL, { maxLength: 12 }),
+      fc.array(fc.integer({ min: 1, max: 6 })),
+      async (planned, calls, approved) => {
+        const plan = planOf(
+          planned.map(
+            (call, index): PlannedCall => ({
+              ...{ ...call, server: "s", definitionDigest: "d", open: [], undecided: [], asks: true },
+              ...{ argumentsDigest: digestOf(call.arguments), after: index },
+            }),
+          ),
+        );
+        const force = new PlanInForce({ plan, approved, used: [], ended: [], by: "ann" });
+        const through: string[] = [];
+        for (const call of calls) {
+          const matched = await force.match({ ...call, definitionDigest: "d", asks: true });
+          if (matched.kind === "unplanned") continue;
+          force.end(matched.number, {});
+          if (matched.kind === "approved") through.push(`${matched.number} ${JSON.stringify(call)}`);
+        }
+        const allowed = planned.flatMap((call, index) =>
+          approved.includes(index + 1) ? [`${index + 1} ${JSON.stringify(call)}`] : [],
+        );
+        expect(through).toEqual(allowed.slice(0, through.length));
+      },
+    ),
+    { numRuns: 500 },
+  );
+});
