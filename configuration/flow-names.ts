@@ -68,8 +68,8 @@ interface FlowProblem {
 }
 
 /**
- * The names of arguments and fields that no tool has which they are about. Tools that are not known, and those that take arguments or
- * give results which their schemas do not name, are left out.
+ * The names of arguments and fields that the tools of a setting do not have. Unknown tools are left out, and so are tools that take
+ * arguments or give results which their schemas do not name.
  */
 export function unknownFlowNames(
   { file = "configuration", flowNames }: Pick<Configuration, "file" | "flowNames">,

@@ -4,7 +4,7 @@ import type { ServerEntry } from "./settings/server-settings.ts";
 
 /*
  * Secrets that are written out in a server's entry. A value of `env` or `headers` can name another source, such as the keyring. Texts of
- * arguments, the URL and the folder can only name a variable. What is secret is told by its form (tokens), by the name beside it
+ * arguments, the URL and the folder can only name a variable. A secret is recognized by its form (tokens), by the name beside it
  * (`--api-key`, `X-API-Token:`, `password=`, a member of JSON) and by its place (the password of a URL).
  */
 

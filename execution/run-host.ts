@@ -55,7 +55,7 @@ export interface RunHost {
   recorder(context: RunContext, tools: ToolCatalog, redaction: RunRedaction): RunRecorder;
   /** Starts the login of a principal at a server. If absent, nobody is asked to log in. */
   readonly startLogin?: ((principal: string) => StartLogin) | undefined;
-  /** Tells people of questions that wait. If absent, nobody is told. */
+  /** Notifies people of questions that wait. If absent, nobody is notified. */
   readonly notifier?: Notifier | undefined;
   /** Where a principal logs in who is not at this machine. */
   readonly loginAddress?: ((principal: string) => LoginAddress | undefined) | undefined;

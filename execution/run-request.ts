@@ -41,7 +41,7 @@ export interface ProgramRequest extends RunRequest {
   readonly program: UnresolvedProgram;
   /** A suspended run to continue. */
   readonly resumed?: ResumedRun | undefined;
-  /** Whether others are about who have nothing running, while this principal has more than this program: its sandbox is not the last. */
+  /** Whether this program may not take the last sandbox, because its principal has other programs, and another principal has none running. */
   readonly leavesSpare?: boolean | undefined;
   /** Overrides the configured time limit. */
   readonly timeoutMs?: number | undefined;

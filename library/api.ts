@@ -508,7 +508,7 @@ export type PtcErrorCode =
   | "invalid"
   /** The most programs that may run and wait do so already. */
   | "busy"
-  /** No sandbox can be had on this machine. */
+  /** No sandbox can run on this machine. */
   | "no_sandbox"
   /** Nothing waits under this ticket. */
   | "no_ticket"

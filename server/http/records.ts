@@ -1,7 +1,7 @@
 /**
  * What a principal reads and answers over HTTP besides MCP: runs, questions that wait, and the audit log, as JSON below the path of MCP.
- * One's own things need no rule; another's need one that permits it, and the gate decides about each. What is not permitted is
- * answered as what there never was, but for the audit log, of which everybody knows that it is there.
+ * A principal's own things need no rule. Those of others need a rule that permits it, and the gate decides about each. Something that is
+ * not permitted is answered as if it did not exist, except the audit log, which everybody knows to exist.
  *
  *     GET  runs?principal=&status=&tool=&since=&before=&limit=     the newest first
  *     GET  runs/ID, runs/ID/output, runs/ID/page                   all of it, what it gave out, and its page
@@ -67,7 +67,7 @@ type RecordRoute = (typeof RECORD_ROUTES)[number];
 const MAX_LISTED_BYTES = 16 * 1024;
 const Decision = z.strictObject({ decision: z.enum(["approve", "deny"]) });
 
-/** A request that is answered with a problem. The message goes to whoever sent it. */
+/** A request that is answered with a problem. The message goes to the sender. */
 class RefusedError extends Error {
   override readonly name = "RefusedError";
   readonly status: number;
@@ -136,7 +136,7 @@ export class Records {
     const { runs, next } = await archive.list(filter);
     const readable: ListedRun[] = [];
     for (const run of runs) if (await this.#mayList(run, context)) readable.push(run);
-    // Whoever may read none of them does not learn that there are any.
+    // A principal who may read none of them does not learn that any exist.
     return { runs: readable, next: readable.length === 0 ? null : (next ?? null) };
   }
 

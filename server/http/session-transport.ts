@@ -1,7 +1,7 @@
 /**
- * The streams of one session in one process. What the server asks its client goes out under an id that no other process gives, and so
- * its answer is told from those to questions of other processes, whose sessions are the same to the client. What comes to another
- * process than it concerns, an answer or the cancelling of a request, is put where that one looks for it (`Elsewhere`).
+ * The streams of one session in one process. A question of the server to its client has an id that no other process uses. This tells its
+ * answer from answers to other processes, which share the session. An answer or a cancellation that reaches a process which it does not
+ * concern is put where the other process looks for it (`Elsewhere`).
  */
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";

@@ -350,9 +350,9 @@ export class RunProgress {
   }
 }
 
-/** Of this many programs before its own, a client is told every change. */
+/** While at most this many programs are ahead of a client's own, the client hears of every change. */
 const TOLD_ONE_BY_ONE = 10;
-/** Of more, it is told a change by a tenth, and any after so long, because clients give up that hear nothing. */
+/** With more ahead, it hears of changes by a tenth, and of any change after this time, because a client that hears nothing gives up. */
 const TOLD_EVERY_MS = 10_000;
 
 /**

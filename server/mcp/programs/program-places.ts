@@ -2,7 +2,7 @@ import { Turns } from "../../../base/turns.ts";
 
 /** A running program's place. */
 export interface ProgramPlace {
-  /** Whether its principal has more that runs or waits, while others are about. */
+  /** Whether its principal has more programs that run or wait, while other principals have some too. */
   readonly isOneOfMany: boolean;
   /** Lends the place to other programs while this one waits for a person. */
   pause(): void;
@@ -71,8 +71,8 @@ const MAX_WAITING = 10_000;
 
 /**
  * Places for running programs, and the queue in front of them, in which principals take turns (turns.ts): one that has nothing
- * running waits for one program to end, however many another has queued. While others are about, the last place is for who has
- * nothing running, so that they need not wait even for that.
+ * running waits for one program to end, however many another has queued. While several principals have programs, the last place is for one
+ * who has nothing running, and who need not wait even for that.
  *
  * A program that waits for a person holds a sandbox but no place. As many as there are places may do so; of more, each keeps
  * its place.
@@ -166,7 +166,7 @@ export class ProgramPlaces<Entered = never, Refused = never> {
     }
   }
 
-  /** Whether only one place is free, and several principals are about. */
+  /** Whether only one place is free, and several principals have programs. */
   get #isLast(): boolean {
     const { maxRunning } = this.#limits();
     if (maxRunning < 2 || this.#asked.size < 2) return false;
