@@ -80,7 +80,7 @@ export interface Configuration {
   readonly storage: StorageSettings;
   /** How it is reached over HTTP. */
   readonly http: HttpSettings;
-  /** Who is told of questions that wait. */
+  /** Who is notified of questions that wait. */
   readonly notify: NotifySettings;
   /** Managed settings, whose lists and rules count in each decision. */
   readonly managed: readonly ManagedSettings[];
@@ -128,7 +128,7 @@ export interface SlackApprover {
   readonly groups?: readonly string[] | undefined;
 }
 
-/** Who is told of questions that wait, and how. Without any way, nobody is. */
+/** Who is notified of questions that wait, and how. Without any way, nobody is notified. */
 export interface NotifySettings {
   readonly webhook: { readonly url: ConfiguredSecret; readonly secret: ConfiguredSecret } | undefined;
   readonly slack:
@@ -141,9 +141,9 @@ export interface NotifySettings {
       }
     | undefined;
   readonly command: readonly [program: string, ...args: string[]] | undefined;
-  /** How long a question waits with its run before it is told. */
+  /** How long a question waits with its run before anybody is notified. */
   readonly afterMs: number;
-  /** Why nobody can be told: a variable that it needs is not set. */
+  /** Why nobody can be notified: a variable is not set. */
   readonly off?: string | undefined;
 }
 
@@ -171,11 +171,11 @@ export interface IssuerSettings {
   readonly jwksUrl: string | undefined;
   /** The names of claims; a dot leads into an object. */
   readonly claims: { readonly subject: string; readonly name: string | undefined; readonly groups: string };
-  /** Who has a scope of ptc, where it is not whoever has a scope of that name. */
+  /** Who has a scope of ptc, if not everybody with a scope of that name. */
   readonly scopes: { readonly [scope in Scope]?: readonly string[] | undefined };
-  /** What clients are told to ask for. */
+  /** The scopes that clients should ask for. */
   readonly requestScopes: readonly string[] | undefined;
-  /** ptc's own client, by which it asks who sits at a browser; `undefined` where there is none. */
+  /** ptc's own client, by which it finds out who uses a browser; `undefined` if there is none. */
   readonly login:
     | {
         readonly clientId: string;

@@ -10,7 +10,7 @@ export function isRemote(server: ServerConfiguration): server is RemoteServer {
   return server.transport === "http" || server.transport === "sse" || server.transport === "openapi";
 }
 
-/** What is called of ptc's own, as servers are: everybody shares it, and it waits for no connection. */
+/** The limits of ptc's own tools, which are called as those of servers are. Everybody shares them, and they wait for no connection. */
 export const OWN_USE = {
   shared: true,
   use: { maxConnections: 1, maxParallelCalls: 256, maxQueuedCalls: 10_000 },

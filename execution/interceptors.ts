@@ -28,7 +28,7 @@ import type { KeptCalls } from "./suspension/kept-calls.ts";
 import type { ResumedCalls } from "./suspension/resumed-calls.ts";
 import { pauseWhileAsked, type TimeLimit } from "./time-limit.ts";
 
-/** What surrounds the calls and the questions of a live run. A replay has none of it, because its record answers its calls. */
+/** What surrounds the calls and the questions of a live run. A replay has no surroundings, because its record answers its calls. */
 export interface Surroundings {
   /** Publishes the events of the run. */
   readonly report?: RunReporter | undefined;

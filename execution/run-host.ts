@@ -56,7 +56,7 @@ export interface RunHost {
   recorder(context: RunContext, tools: ToolCatalog, redaction: RunRedaction): RunRecorder;
   /** Starts the login of a principal at a server. If absent, nobody is asked to log in. */
   readonly startLogin?: ((principal: string) => StartLogin) | undefined;
-  /** Tells people of questions that wait. If absent, nobody is told. */
+  /** Notifies people of questions that wait. If absent, nobody is notified. */
   readonly notifier?: Notifier | undefined;
   /** Asks others about calls and results. If absent, nobody is asked. */
   readonly checks?: Checks | undefined;

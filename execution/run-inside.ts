@@ -174,7 +174,7 @@ async function firstEnding(
   const { timeoutMs } = scope.limits;
   const exited = sandbox.exited.then(
     (exit): Ending => ({ kind: "exited", ...exit }),
-    // The program had begun, and may have made calls: nobody is told that it can be tried again unseen.
+    // The program had begun, and may have made calls, so the failure does not say that it can be tried again.
     (error): Ending => ({ kind: "failed", message: messageOf(error) }),
   );
   const stop = new AbortController();

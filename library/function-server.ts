@@ -97,7 +97,7 @@ export function functionServer(
       tools: Object.fromEntries(entries.map(([name, { labels, accepts }]) => [name, { labels, accepts }])),
     },
     piiAllowed: [],
-    // A function is told on whose behalf it is called.
+    // A function learns on whose behalf it is called.
     shared: false,
     use: { ...OWN_USE.use, maxConnections: MAX_PRINCIPALS },
     off: undefined,

@@ -92,7 +92,7 @@ export class OpenPtc implements Ptc {
     this.#onClose = onClose;
   }
 
-  /** Lists what was never listed, and reads what models are told. */
+  /** Lists the servers that were never listed, and reads ptc's own tools as models see them. */
   async open(): Promise<void> {
     await this.#open.listed();
     await this.#during({}, async (connection) => {
@@ -238,7 +238,7 @@ export class OpenPtc implements Ptc {
     return this.close();
   }
 
-  /** The connection of whoever carries MCP over it, such as a server in memory. The caller closes it. */
+  /** A connection for code that speaks MCP over it, such as a server in memory. The caller closes it. */
   connect(options: CallOptions): McpConnection {
     this.#refuseClosed();
     const connection = this.#open.service.connect(this.#contextOf(options));
@@ -589,7 +589,7 @@ function withoutAbsent(members: object): object {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 }
 
-/** Tells of what nobody else is told. */
+/** Reports a warning for which there is no listener. */
 export function warnInProcess(message: string): void {
   process.emitWarning(message, "PtcWarning");
 }

@@ -36,7 +36,7 @@ export type Addition =
     };
 
 /** Whether an added server works. */
-export type AddedServer =
+type AddedServer =
   | { works: true; offer: string; module: string; generation: Generation }
   | { works: false; why: string; needsLogin: boolean };
 

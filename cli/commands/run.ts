@@ -75,7 +75,7 @@ async function runHere(
   flags: RunFlags,
   surroundings: Surroundings,
 ): Promise<ExitCode> {
-  const { env, shared, withoutHost } = surroundings;
+  const { shared, withoutHost } = surroundings;
   const { configuration } = project;
   const calls = new MadeCalls();
   if (withoutHost?.lostRun !== undefined) {

@@ -289,7 +289,7 @@ function scopesOf(scopes: unknown): string | string[] | undefined {
   return textOf(scopes, "scopes") || undefined;
 }
 
-/** Members that clients give in milliseconds are told from those in seconds by their size, where the name does not say the unit. */
+/** A number of at least this size is milliseconds, and a smaller one seconds, where the name of a member does not say the unit. */
 const FEWEST_MILLISECONDS = 1_000;
 const MAX_SECONDS = 86_400;
 

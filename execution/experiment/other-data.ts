@@ -3,15 +3,15 @@ import { Chance } from "./chance.ts";
 import { type ProgramWords, textMatching } from "./program-words.ts";
 
 /**
- * Other data of the same types as what tools have answered, made by chance.
+ * Random data of the same types as the answers of tools.
  *
- * What a stranger wrote is not changed here but left out: only types are learned from it, all answers of a tool and all items of a list
- * together, and everything else is drawn anew. So nothing that a program can see of other data says what the stranger wrote: not the
+ * The text of a stranger is not changed here but left out. Only types are learned from it, of all answers of a tool and all items of a
+ * list together. Everything else is drawn anew. So nothing that a program can see of other data says what the stranger wrote: not the
  * letters, their case, signs, scripts and invisible characters; not the lengths of texts and lists, nor orders; not numbers, their signs
  * and digits, dates and truth values; not which members are empty or missing, nor the names of those that the program does not name.
  *
- * What is known otherwise may be in it by chance, so that the program finds what it looks for and goes on: its own words, and values
- * of data without the labels in question.
+ * The program's own words, and values of data without the labels in question, may be in it by chance, so that the program finds what it
+ * looks for and goes on.
  */
 export interface OtherDataOptions {
   /** Each seed gives other data. */

@@ -233,7 +233,7 @@ export class UsageLimits {
     }
     if (longest !== undefined)
       return { kind: "refused", failure: busy(longest.applied, 0, longest.count.moreInMs) };
-    if (held === undefined) throw new Error("a limit refused that none of the counts reaches");
+    if (held === undefined) throw new Error("a limit refused, and no count reaches it");
     return { kind: "later", afterMs: LOOK_AGAIN_MS, failure: busy(held, 0, undefined) };
   }
 

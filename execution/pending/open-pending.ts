@@ -19,11 +19,11 @@ export async function openPending(
   return new PendingApprovals({ configuration, env, clock });
 }
 
-/** What is kept with a run, and who is told of its question. */
+/** What is kept with a run, and how people are notified of its question. */
 interface KeptWith {
   /** The run's place in a collector's traces. */
   place: TraceContext | undefined;
-  /** The program as whoever answers its questions sees it. */
+  /** The program as a person sees it who answers its questions. */
   program: AskingProgram;
   tell?: TellOfQuestion | undefined;
 }

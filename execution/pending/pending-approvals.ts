@@ -92,7 +92,7 @@ export function approvalOf(of: Owner, { tool, claims }: ListedRequest): Access {
   return { action: "approve", of, tool, server: claims?.server ?? "" };
 }
 
-/** The program that asks, as whoever answers sees it: without secrets. */
+/** The program that asks, as the person sees it who answers: without secrets. */
 export interface AskingProgram {
   fileName: string;
   code?: string | undefined;
@@ -115,7 +115,7 @@ export type TakenRun =
   | { kind: "elsewhere" }
   /** It still has its sandbox, and continues by itself when its question is answered. */
   | { kind: "live"; pending: PendingApproval }
-  /** It began with groups that whoever asks does not have, so that it is not for them (`owns`). */
+  /** It began with groups that the principal does not have now, so it is not theirs (`owns`). */
   | { kind: "of_more_groups" }
   | { kind: "unknown" };
 
@@ -153,7 +153,7 @@ export class PendingApprovals {
     this.#sealer = projectSealer(configuration, env);
   }
 
-  /** Keeps a run until somebody has answered. Never rejects. @param program as whoever answers sees it. */
+  /** Keeps a run until somebody has answered. Never rejects. @param program as the person sees it who answers. */
   async keep(
     context: RunContext,
     run: SuspendedRun,
@@ -198,7 +198,7 @@ export class PendingApprovals {
     return this.#keptAnswer(ticket, await plainly(() => this.#store.offered(ticket, this.#owner)));
   }
 
-  /** Takes back a question that was offered here. An answer that has come by now counts. Never rejects. */
+  /** Takes back a question that was offered here. An answer that has arrived already counts. Never rejects. */
   async withdraw(ticket: string): Promise<KeptAnswer | undefined> {
     try {
       return await this.#keptAnswer(ticket, await plainly(() => this.#store.withdraw(ticket, this.#owner)));

@@ -440,7 +440,7 @@ class SecondRehearsal {
   }
 }
 
-/** Runs the program again from a moment of its run, in a sandbox of its own. Rejects when no sandbox can be acquired. */
+/** Runs the program again from a moment of its run, in another sandbox. Rejects when no sandbox can be acquired. */
 async function runAgain(
   parts: RehearsalParts,
   moment: Moment,

@@ -11,7 +11,7 @@ interface ReplayingHost {
   replay(request: ReplayRequest): Promise<Replayed>;
 }
 
-/** Replays runs for principals who ask over HTTP. What comes out is what the replay came to, as JSON, or why there is none. */
+/** Replays runs for principals who ask over HTTP. Resolves with the outcome of the replay as JSON, or with the reason why there is none. */
 export function replayForSomebody(host: ReplayingHost) {
   return async (
     runId: string,

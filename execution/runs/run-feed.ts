@@ -13,7 +13,7 @@ const MAX_BEHIND = 1_024;
 /** The most characters of console text that wait as one event. Of more, the newest are kept. */
 const MAX_TEXT_CHARS = 64 * 1024;
 
-/** The most runs in progress that a later watcher is told of. */
+/** The most runs in progress that a later watcher hears of. */
 const MAX_GOING = 1_000;
 
 type Began = RunView & { readonly kind: "began" };

@@ -158,7 +158,7 @@ class EventQueue<T> {
     this.#wake();
   }
 
-  /** Yields what is pushed until the work has settled. What the work throws is left to whoever awaits it. */
+  /** Yields what is pushed until the work has settled. An error of the work is thrown where the work is awaited, and not here. */
   async *until(work: Promise<unknown>): AsyncGenerator<T, void> {
     let isDone = false;
     const done = work.then(

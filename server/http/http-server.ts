@@ -29,7 +29,7 @@ import type { Records } from "./records.ts";
 
 const MAX_HEADER_BYTES = 16 * 1024;
 const MAX_CONNECTIONS = 4_096;
-/** How long a client may take to send the headers of a request, and all of it; how long it may take none of what it is sent. */
+/** How long a client may take to send the headers of a request and the whole request, and how long it may read nothing of an answer. */
 const TIMES = { headersMs: 10_000, requestMs: 60_000, stuckMs: 60_000, lookMs: 10_000 };
 /** How long a connection without a request is kept. Longer than load balancers keep theirs, which is a minute by default. */
 const KEEP_ALIVE_MS = 75_000;
@@ -68,7 +68,7 @@ export interface HttpServerOptions {
   logins?: ((request: Request) => Promise<Response | undefined>) | undefined;
   /** Takes answers that people give in Slack, at the root of the server; `undefined` where nobody gives any. */
   slack?: ((request: Request) => Promise<Response>) | undefined;
-  /** What answers browsers below a path of its own, such as `/console`, by sessions and not by tokens. @param url of MCP. */
+  /** Answers browsers below its own path, such as `/console`, by sessions and not by tokens. @param url of MCP. */
   console?: { path: string; open: (url: URL) => NodeAnswer } | undefined;
   /** Why requests cannot be answered now, such as a storage that is not reached; `undefined` when they can. */
   whyNotReady?: (() => Promise<string | undefined>) | undefined;
@@ -263,7 +263,7 @@ export class HttpServer {
     return why === undefined ? send(response, 200, "ready\n") : send(response, 503, `${oneLine(why)}\n`);
   }
 
-  /** Answers a browser in which a person logs in at a server. Each cookie is a header of its own. */
+  /** Answers a browser in which a person logs in at a server. Each cookie has its own header. */
   async #answerLogin(
     { method = "GET", url = "", headers: { cookie = "" } }: IncomingMessage,
     response: ServerResponse,
@@ -421,7 +421,7 @@ function networks(entries: readonly string[]): BlockList {
   return known;
 }
 
-/** The address of whoever has connected, in the form that it was written in. */
+/** The address of the client, in the family in which it was written. */
 function addressOf({ socket }: IncomingMessage): [string, "ipv4" | "ipv6"] {
   const address = (socket.remoteAddress ?? "").replace(/^::ffff:(?=\d+\.)/i, "");
   return [isIP(address) === 0 ? "0.0.0.0" : address, isIPv6(address) ? "ipv6" : "ipv4"];

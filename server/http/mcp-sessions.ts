@@ -1,6 +1,6 @@
 /**
- * Sessions of MCP 2025-11-25 over HTTP ("Session Management"). A session is its caller's: to anybody else it is as unknown as one that
- * there never was. A client that loses a stream takes it up where it was ("Resumability and Redelivery").
+ * Sessions of MCP 2025-11-25 over HTTP ("Session Management"). A session belongs to its caller. To anybody else it looks like one that
+ * never existed. A client that loses a stream resumes it where it was ("Resumability and Redelivery").
  *
  * Where processes share a storage, the id of a session holds what `initialize` brought, sealed for its caller. A process that does not
  * know a session opens it from its id, and so any of them answers any request. What they have to know of each other is shared:

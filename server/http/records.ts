@@ -67,7 +67,7 @@ type RecordRoute = (typeof RECORD_ROUTES)[number];
 const MAX_LISTED_BYTES = 16 * 1024;
 const Decision = z.strictObject({ decision: z.enum(["approve", "deny"]) });
 
-/** A request that is answered with a problem. The message goes to whoever sent it. */
+/** A request that is answered with a problem. The message goes to the sender. */
 class RefusedError extends Error {
   override readonly name = "RefusedError";
   readonly status: number;
@@ -136,7 +136,7 @@ export class Records {
     const { runs, next } = await archive.list(filter);
     const readable: ListedRun[] = [];
     for (const run of runs) if (await this.#mayList(run, context)) readable.push(run);
-    // Whoever may read none of them does not learn that there are any.
+    // A principal who may read none of them does not learn that any exist.
     return { runs: readable, next: readable.length === 0 ? null : (next ?? null) };
   }
 

@@ -233,7 +233,7 @@ function serveOffers(server: Server, connection: McpConnection, era: Era, carrie
   const { numbers = withRawNumbers } = carried;
   const { offers, serverNotices } = connection;
   const sent = (sending: Promise<void>) => void sending.catch(() => {});
-  // Each request of a newer client over HTTP has a server of its own, which ends with it.
+  // Each request of a newer client over HTTP has its own server, which ends with it.
   if (carried.isOfRequest !== true)
     serverNotices.sink = {
       listChanged: (list) =>

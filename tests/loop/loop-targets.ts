@@ -1,7 +1,7 @@
 import { CONSOLE_ROUTES, requestsFor } from "./console-routes.ts";
 import { PARSERS } from "./parsers.ts";
 import { runsOfWorstValues } from "./run-values.ts";
-import { openConsole, openHttp } from "./servers.ts";
+import { sharedServers } from "./servers.ts";
 
 export interface LoopTarget {
   name: string;
@@ -35,7 +35,7 @@ export const LOOP_TARGETS: readonly LoopTarget[] = [
   {
     name: "the pages and forms of the console",
     operations: async () => {
-      const { console, session, run, ticket } = await openConsole();
+      const { console, session, run, ticket } = await sharedServers();
       return Object.entries(CONSOLE_ROUTES).flatMap(([route, entry]) => {
         const path = Object.fromEntries(
           Object.entries(entry.path ?? {}).map(([name, value]) => [
@@ -55,20 +55,20 @@ export const LOOP_TARGETS: readonly LoopTarget[] = [
   {
     name: "what is read over HTTP beside MCP",
     operations: async () =>
-      Object.entries((await openHttp()).asked.records).flatMap(([route, sent]) =>
+      Object.entries((await sharedServers()).asked.records).flatMap(([route, sent]) =>
         sent.map(({ what, work }) => ({ what: `${route} with ${what}`, work })),
       ),
   },
   {
     name: "the tools that models call",
     operations: async () =>
-      Object.entries((await openHttp()).asked.tools).flatMap(([tool, sent]) =>
+      Object.entries((await sharedServers()).asked.tools).flatMap(([tool, sent]) =>
         sent.map(({ what, work }) => ({ what: `${tool} with ${what}`, work })),
       ),
   },
   {
     name: "MCP with any body",
-    operations: async () => (await openHttp()).asked.raw,
+    operations: async () => (await sharedServers()).asked.raw,
     ...exempt("MCP with any body"),
   },
 ];

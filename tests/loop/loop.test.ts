@@ -5,13 +5,13 @@
  */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { RECORD_ROUTES } from "../../server/http/records.ts";
 import { CONSOLE_ROUTES, OTHER_ROUTES } from "./console-routes.ts";
 import { LOOP_TARGETS, type LoopTarget } from "./loop-targets.ts";
 import { PARSERS } from "./parsers.ts";
 import { leastHeldBy, MAX_HELD_MS } from "./probe.ts";
-import { openConsole, openHttp } from "./servers.ts";
+import { closeServers, sharedServers } from "./servers.ts";
 
 const TIMEOUT_MS = 300_000;
 
@@ -31,6 +31,8 @@ async function worstOf(target: LoopTarget): Promise<string[]> {
   return worse;
 }
 
+afterAll(closeServers);
+
 describe("the targets of the loop", () => {
   it("name every parser of foreign input", () => {
     const files = readdirSync(join(import.meta.dirname, "../fuzz/targets")).map((file) =>
@@ -40,17 +42,15 @@ describe("the targets of the loop", () => {
   });
 
   it("name every route of the console", async () => {
-    const { console, close } = await openConsole();
+    const { console } = await sharedServers();
     const routes = console.routes.filter((route) => !OTHER_ROUTES.some((other) => other.test(route)));
     expect([...new Set(routes)].sort()).toEqual(Object.keys(CONSOLE_ROUTES).sort());
-    await close();
   });
 
   it("name every route beside MCP, and every tool that models call", async () => {
-    const { tools, close, asked } = await openHttp();
+    const { tools, asked } = await sharedServers();
     expect(Object.keys(asked.records).sort()).toEqual([...RECORD_ROUTES].sort());
     expect(Object.keys(asked.tools).sort()).toEqual([...tools].sort());
-    await close();
   });
 });
 

@@ -37,15 +37,16 @@ export async function heldBy<T>(work: () => T | Promise<T>): Promise<Held<T>> {
 
 /**
  * The least of several tries, in milliseconds of a quiet machine: what else the machine does makes a turn longer, and never shorter.
- * Work of a known length, done before and after each try, tells by how much: a core that is shared, or throttled, is slow for both.
- * Stops at the first try that is within a bound.
+ * Stops at the first try that is within a bound. After a try that is not, work of a known length tells by how much the machine is slower
+ * than a quiet one. It is done before and after each further try: a core that is shared, or throttled, is slow for both.
  */
 export async function leastHeldBy(
   work: () => unknown,
   { tries = 6, boundMs = MAX_HELD_MS } = {},
 ): Promise<number> {
-  let least = Number.POSITIVE_INFINITY;
-  for (let i = 0; i < tries && least > boundMs; i++) {
+  const first = await heldBy(work);
+  let least = first.heldMs;
+  for (let i = 1; i < tries && least > boundMs; i++) {
     const before = slowness();
     const { heldMs } = await heldBy(work);
     least = Math.min(least, heldMs / Math.max(1, before, slowness()));

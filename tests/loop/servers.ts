@@ -14,7 +14,7 @@ const TICKET = "0123456789abcdef";
 const OWN = { principal: "local", source: "serve" } as const;
 
 /** A console with a long run, and with questions of everybody that have long arguments. */
-export async function openConsole() {
+async function openConsole() {
   const served = await serveConsole();
   const visitor = await enter(served.origin, served.address());
   const body = "a line of a document\n".repeat(40_000);
@@ -31,7 +31,7 @@ export async function openConsole() {
     });
   const cookie = [...visitor.cookies].map(([name, value]) => `${name}=${value}`).join("; ");
   const session = { origin: served.origin, token: await visitor.token(), cookie };
-  return { ...served, session, run, ticket: TICKET, close: async () => {} };
+  return { ...served, session, run, ticket: TICKET };
 }
 
 /** A call with data, as text. */
@@ -45,8 +45,22 @@ function executing(data: string): string {
 
 type Sent = readonly { what: string; work: () => unknown }[];
 
-/** ptc over HTTP: what is read beside MCP, and MCP with its tools. */
-export async function openHttp() {
+let opened: ReturnType<typeof openServers> | undefined;
+
+/** The servers, opened once for all targets of this process. */
+export function sharedServers(): ReturnType<typeof openServers> {
+  opened ??= openServers();
+  return opened;
+}
+
+/** Closes the servers, if they were opened. */
+export async function closeServers(): Promise<void> {
+  await (await opened)?.close();
+  opened = undefined;
+}
+
+/** A console, and ptc over HTTP: what is read beside MCP, and MCP with its tools. */
+async function openServers() {
   const served = await openConsole();
   const records = new Records({
     ...{ gate: async () => true, archive: () => served.archive, pending: async () => served.pending },
@@ -123,11 +137,10 @@ export async function openHttp() {
   const listed = await post(JSON.stringify(modern("tools/list")), { "mcp-method": "tools/list" })();
   const said = listed.split("\n").findLast((line) => line.startsWith("data: {")) ?? `data: ${listed}`;
   const { result } = JSON.parse(said.slice("data: ".length)) as { result: { tools: { name: string }[] } };
+  const { console, session, run, ticket } = served;
   return {
+    ...{ console, session, run, ticket },
     ...{ asked: { records: beside, tools: ofTools, raw }, tools: result.tools.map(({ name }) => name) },
-    close: async () => {
-      await mcp.close();
-      await served.close();
-    },
+    close: () => mcp.close(),
   };
 }

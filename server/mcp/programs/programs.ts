@@ -29,7 +29,7 @@ export interface ProgramsOptions {
   limits: () => ProgramLimits;
   /** Whether approvals given at the client count; true by default. */
   approvesAtClient?: (() => boolean) | undefined;
-  /** Where questions are answered over HTTP; `undefined` where whoever asks is at this machine. */
+  /** Where questions are answered over HTTP; `undefined` if the user is at this machine. */
   answerAt?: (() => string | undefined) | undefined;
   /** Whether other processes serve the same clients, so that an answer may come to another one than the question came from. */
   isOneOfMany?: boolean | undefined;

@@ -345,7 +345,7 @@ function describeLive({ ticket, request }: PendingApproval, answerAt: string | u
 /**
  * Where a question is answered, in words for a model that tells its user.
  *
- * @param answerAt where that is done over HTTP; `undefined` where whoever asks is at the machine.
+ * @param answerAt where that is done over HTTP; `undefined` if the user is at this machine.
  */
 export function describeWhere(ticket: string, answerAt: string | undefined): string {
   if (answerAt === undefined) return `\`ptc approvals approve ${ticket}\` (or show, or deny) in a terminal`;
