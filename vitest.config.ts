@@ -11,6 +11,7 @@ const real = ["tests/**/*.real.test.ts"];
 const onEitherEngine = [
   "tests/{cli,clients,library}/**/!(leftovers).real.test.ts",
   "tests/sandbox/{claims,programs/*}.real.test.ts",
+  "tests/scripts/{first-run,start-page}.real.test.ts",
 ];
 
 /** Tests that measure or disturb the process that they run in. */

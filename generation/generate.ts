@@ -22,6 +22,8 @@ import type { GeneratedFolder } from "./generated-folder.ts";
 import { generatedDirectory } from "./generated-modules.ts";
 import { type ConfiguredServers, type ListOutcome, listServers } from "./list-servers.ts";
 
+export type { WrittenFiles } from "../catalog/store/write-generated.ts";
+
 /** The proposed content of a folder after servers were listed, compared with its present content. */
 export interface Generation {
   /** The proposed content of the folder. */

@@ -2,12 +2,7 @@
 import { spawn } from "node:child_process";
 import { messageOf } from "../../base/faults.ts";
 import { jsonLine } from "../../base/json.ts";
-import { oneLine } from "../../base/visible-text.ts";
-import { loadConfiguration } from "../../configuration/load.ts";
-import { examineEngine } from "../../project/doctor/examine.ts";
-import { describeMachine, type Machine } from "../../project/setup/machine.ts";
-import { planSetup, planUndo, type SetupPlan, type SetupStep } from "../../project/setup/plan-setup.ts";
-import { setupFiles } from "../../system/package.ts";
+import { findEngine, prepareSetup, type SetupPlan, type SetupStep } from "../../project/setup/setup.ts";
 import { defineCommand, EXIT, type ExitCode, type Surroundings, write } from "../command.ts";
 import { canAsk, isConfirmed } from "./configuration/client-files.ts";
 
@@ -36,16 +31,14 @@ export const setupCommand = defineCommand("setup", setup, (command) =>
 
 async function setup(flags: SetupFlags, surroundings: Surroundings): Promise<ExitCode> {
   const { env, stdout } = surroundings;
-  const machine = describeMachine(env);
-  const ready = flags.undo ? undefined : await findReady(surroundings);
-  const plan = flags.undo ? planUndo(machine, setupFiles) : planSetup(machine, setupFiles);
-  const { steps } = ready === undefined ? plan : { steps: [] };
+  const place = { env, cwd: surroundings.cwd() };
+  const { machine, ready, plan } = await prepareSetup(place, { isUndo: flags.undo === true });
+  const { steps, advice } = plan;
   if (flags.json) {
-    const { advice } = ready === undefined ? plan : { advice: [] };
-    await write(stdout, `${jsonLine({ machine: titleOf(machine), ready: ready ?? null, steps, advice })}\n`);
+    await write(stdout, `${jsonLine({ machine, ready: ready ?? null, steps, advice })}\n`);
     return EXIT.done;
   }
-  await write(stdout, `This machine: ${titleOf(machine)}\n`);
+  await write(stdout, `This machine: ${machine}\n`);
   if (ready !== undefined) {
     await write(stdout, `Nothing is to be done: ${ready}.\n`);
     return EXIT.done;
@@ -56,20 +49,20 @@ async function setup(flags: SetupFlags, surroundings: Surroundings): Promise<Exi
     return flags.print || steps.length === 0 ? endOf(plan, flags) : EXIT.usage;
   }
   for (const [index, step] of steps.entries()) {
-    const place = `${index + 1}/${steps.length}`;
-    await write(stdout, `\n${place}  ${step.does}\n     ${commandLine(step)}\n`);
+    const number = `${index + 1}/${steps.length}`;
+    await write(stdout, `\n${number}  ${step.does}\n     ${commandLine(step)}\n`);
     if (!flags.yes && !(await isConfirmed("Do it?", surroundings))) {
       await write(stdout, "Left out, and so is what follows. `ptc setup` goes on from there.\n");
       return EXIT.failed;
     }
     const failure = await carryOut(step, surroundings);
     if (failure === undefined) continue;
-    await write(stdout, `${place}  failed: ${failure}\n`);
+    await write(stdout, `${number}  failed: ${failure}\n`);
     return EXIT.failed;
   }
-  for (const line of plan.advice) await write(stdout, `${line}\n`);
+  for (const line of advice) await write(stdout, `${line}\n`);
   if (steps.length === 0 || flags.undo) return endOf(plan, flags);
-  const now = await findReady(surroundings);
+  const now = await findEngine(place);
   if (now === undefined) {
     await write(stdout, "ptc finds no engine with gVisor yet; `ptc doctor` says why.\n");
     return EXIT.noSandbox;
@@ -81,24 +74,6 @@ async function setup(flags: SetupFlags, surroundings: Surroundings): Promise<Exi
 /** The exit code where nothing is done: whether the person has to do something. */
 function endOf({ steps, advice }: SetupPlan, { undo }: SetupFlags): ExitCode {
   return steps.length === 0 && advice.length > 0 && undo !== true ? EXIT.noSandbox : EXIT.done;
-}
-
-/** What says that programs can run in gVisor here; `undefined` where they cannot. An image may still be missing. */
-async function findReady({ env, cwd }: Surroundings): Promise<string | undefined> {
-  const configuration = await loadConfiguration({ env, cwd: cwd() });
-  const { engine } = configuration.sandbox;
-  const asked = {
-    ...configuration,
-    sandbox: { ...configuration.sandbox, engine: engine === "wasm" ? ("auto" as const) : engine },
-  };
-  if (asked.sandbox.engine === "kubernetes") return "programs run in the cluster that ptc.yaml names";
-  const wrong = await examineEngine(asked, { env });
-  return wrong === undefined || wrong.part === "image" ? "an engine with gVisor is here" : undefined;
-}
-
-function titleOf({ platform, distribution, isWsl, isRoot }: Machine): string {
-  const system = { darwin: "macOS", win32: "Windows" }[platform as string] ?? distribution?.title ?? platform;
-  return oneLine(`${system}${isWsl ? " in WSL" : ""}, ${isRoot ? "as root" : "as an ordinary user"}`);
 }
 
 function describePlan({ steps, advice }: SetupPlan): string {

@@ -8,7 +8,7 @@ import { type PackageRegistry, serveInstalledPackages } from "./package-registry
 
 const NOBODY = "65534";
 
-export interface Exited {
+interface Exited {
   code: number | null;
   stdout: string;
   stderr: string;
