@@ -53,7 +53,7 @@ const shared = {
   lineLimit: 160,
   target: "node22",
   // Making the schemas of all settings takes longer than most commands.
-  define: { SETTINGS_OF_NO_FILE: JSON.stringify(Settings.parse({})) },
+  define: { SETTINGS_OF_NO_FILE: JSON.stringify(JSON.stringify(Settings.parse({}))) },
   external: [
     ...Object.keys({ ...dependencies, ...peerDependencies }),
     ...["@napi-rs/keyring", "@cedar-policy/cedar-wasm"],

@@ -3,7 +3,7 @@
  * command loads a hundred small files, and Node.js takes longer to find ten than to read one. Each module still stands in one file
  * alone, so that a command and what it loads later share classes and state.
  */
-import { readFileSync, rmSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { type BuildOptions, build, type Metafile, type Plugin } from "esbuild";
 
@@ -36,21 +36,18 @@ export async function mergeChunks({ root, metafile, groups, options }: MergeOpti
       if (outputs[chunk]?.entryPoint === undefined && !homes.has(chunk))
         homes.set(chunk, join(outdir, "chunks", `${name}.js`));
   }
-  const importers = Object.keys(outputs).filter(
-    (output) => !homes.has(output) && outputs[output]?.imports.some(({ path }) => homes.has(path)),
-  );
+  const texts = new MovedImports(root, homes, outputs);
   const outOf = (output: Output) => relative(outdir, output).replace(/\.js$/, "");
   const { metafile: merged } = await build({
     ...options,
-    entryPoints: [
-      ...importers.map((output) => ({ in: join(root, output), out: outOf(output) })),
-      ...[...new Set(homes.values())].map((home) => ({ in: `merged:${home}`, out: outOf(home) })),
-    ],
+    entryPoints: [...new Set(homes.values())].map((home) => ({ in: `merged:${home}`, out: outOf(home) })),
     splitting: false,
-    allowOverwrite: true,
     metafile: true,
-    plugins: [withMoved(root, homes, outputs, options.banner.js)],
+    plugins: [withMerged(root, homes, texts, options.banner.js)],
   });
+  for (const [output, { imports }] of Object.entries(outputs))
+    if (!homes.has(output) && imports.some(({ path }) => homes.has(path)))
+      writeFileSync(join(root, output), texts.of(output));
   for (const chunk of homes.keys()) rmSync(join(root, chunk));
   return merged;
 }
@@ -82,54 +79,106 @@ export function loadedWith(entries: readonly Output[], outputs: Metafile["output
   return [...loaded];
 }
 
-/** Has what is imported of a merged chunk come from the merged file. */
-function withMoved(
+/** An import of another built file, as esbuild prints it: with names, or of its effects alone. */
+const IMPORT = /import(?:\{([^{}]*)\}from)?"(\.[^"]+)";?/g;
+
+/** The texts of built files that import what was merged from where it is now. */
+class MovedImports {
+  readonly #root: string;
+  readonly #homes: ReadonlyMap<Output, Output>;
+  readonly #outputs: Metafile["outputs"];
+  readonly #places: ReadonlyMap<Output, number>;
+  /** How many chunks of a file export a name. */
+  readonly #takers = new Map<string, number>();
+
+  constructor(root: string, homes: ReadonlyMap<Output, Output>, outputs: Metafile["outputs"]) {
+    this.#root = root;
+    this.#homes = homes;
+    this.#outputs = outputs;
+    this.#places = new Map([...homes.keys()].map((chunk, index) => [chunk, index]));
+    for (const [chunk, home] of homes)
+      for (const name of this.exportsOf(chunk))
+        this.#takers.set(`${home} ${name}`, (this.#takers.get(`${home} ${name}`) ?? 0) + 1);
+  }
+
+  exportsOf(chunk: Output): readonly string[] {
+    return this.#outputs[chunk]?.exports ?? [];
+  }
+
+  /** The name that the merged file exports for what a chunk exports. It is the same one where no other chunk of it has it. */
+  nameOf(chunk: Output, name: string): string {
+    const isAlone = this.#takers.get(`${this.#homes.get(chunk)} ${name}`) === 1 && name !== "default";
+    return isAlone ? name : `c${this.#places.get(chunk)}_${name}`;
+  }
+
+  /** The text of a built file. A merged file is imported once, where the first of its chunks was. */
+  of(output: Output): string {
+    const own = this.#homes.get(output);
+    const names = new Map<Output, string[]>();
+    const text = readFileSync(join(this.#root, output), "utf8");
+    const moved = text.replace(IMPORT, (whole, given: string | undefined, path: string) => {
+      const chunk = join(dirname(output), path);
+      const home = this.#homes.get(chunk);
+      if (home === undefined || home === own) return whole;
+      const isFirst = !names.has(home);
+      const wanted = (given ?? "").split(",").filter((each) => each.trim() !== "");
+      names.set(home, [
+        ...(names.get(home) ?? []),
+        ...wanted.map((each) => {
+          const [name = "", local = name] = each.trim().split(/\s+as\s+/);
+          const now = this.nameOf(chunk, name);
+          return now === local ? now : `${now} as ${local}`;
+        }),
+      ]);
+      return isFirst ? placeholder(home) : "";
+    });
+    return [...names].reduce((all, [home, taken]) => {
+      const from = relative(dirname(output), home);
+      const source = JSON.stringify(from.startsWith(".") ? from : `./${from}`);
+      const line = taken.length === 0 ? `import${source};` : `import{${taken.join(",")}}from${source};\n`;
+      return all.replace(placeholder(home), () => line);
+    }, moved);
+  }
+}
+
+const placeholder = (home: Output) => `/* merged: ${home} */`;
+
+/** Has a merged file export what its chunks do. */
+function withMerged(
   root: string,
   homes: ReadonlyMap<Output, Output>,
-  outputs: Metafile["outputs"],
+  texts: MovedImports,
   banner: string,
 ): Plugin {
-  const chunks = [...homes.keys()];
-  const nameIn = (chunk: Output, name: string) => `c${chunks.indexOf(chunk)}_${name}`;
-  const exported = (chunk: Output, from: string, isMoved: boolean) => {
-    const names = (outputs[chunk]?.exports ?? []).map((name) =>
-      isMoved ? `${nameIn(chunk, name)} as ${name}` : `${name} as ${nameIn(chunk, name)}`,
-    );
-    const source = JSON.stringify(from);
-    return names.length === 0 ? `import ${source};` : `export { ${names.join(", ")} } from ${source};`;
-  };
   return {
-    name: "with-moved",
+    name: "with-merged",
     setup({ onResolve, onLoad }) {
       onResolve({ filter: /^merged:/ }, ({ path }) => ({
         path: path.slice("merged:".length),
         namespace: "merged",
       }));
-      onResolve({ filter: /.*/ }, ({ path, kind, importer, namespace, resolveDir }) => {
+      onResolve({ filter: /.*/ }, ({ path, kind, resolveDir }) => {
         if (kind === "entry-point") return undefined;
-        if (namespace === "moved" || kind !== "import-statement" || !path.startsWith("."))
-          return { path, external: true };
-        const target = relative(root, join(resolveDir, path));
-        const home = homes.get(target);
-        if (home === undefined) return { path, external: true };
-        const own = namespace === "merged" ? importer : homes.get(relative(root, importer));
-        if (own === home) return { path: join(root, target) };
-        const from = relative(resolveDir, join(root, home));
-        return { path: target, suffix: `?${from.startsWith(".") ? from : `./${from}`}`, namespace: "moved" };
+        const chunk = relative(root, join(resolveDir, path));
+        const isMerged = kind === "import-statement" && path.startsWith(".") && homes.has(chunk);
+        return isMerged ? { path: join(root, chunk) } : { path, external: true };
       });
       onLoad({ filter: /.*/, namespace: "merged" }, ({ path: home }) => ({
-        contents: chunks
-          .filter((chunk) => homes.get(chunk) === home)
-          .map((chunk) => exported(chunk, `./${relative(dirname(home), chunk)}`, false))
+        contents: [...homes]
+          .filter(([, each]) => each === home)
+          .map(([chunk]) => {
+            const names = texts.exportsOf(chunk).map((name) => `${name} as ${texts.nameOf(chunk, name)}`);
+            const source = JSON.stringify(`./${relative(dirname(home), chunk)}`);
+            return names.length === 0
+              ? `import ${source};`
+              : `export { ${names.join(", ")} } from ${source};`;
+          })
           .join("\n"),
         resolveDir: join(root, dirname(home)),
       }));
-      onLoad({ filter: /.*/, namespace: "moved" }, ({ path, suffix }) => ({
-        contents: exported(path, suffix.slice(1), true),
-      }));
       // Once in each file is enough.
       onLoad({ filter: /\.js$/ }, ({ path }) => ({
-        contents: readFileSync(path, "utf8").replace(banner, ""),
+        contents: texts.of(relative(root, path)).replace(banner, ""),
       }));
     },
   };

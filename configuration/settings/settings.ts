@@ -696,8 +696,8 @@ const sectionsOf = (keys: readonly Section[]) =>
 export const Settings = section(() => sectionsOf(Object.keys(SECTIONS) as Section[]));
 export type Settings = z.infer<typeof Settings>;
 
-/** What a file without any key says. The build writes it here. */
-declare const SETTINGS_OF_NO_FILE: Settings | undefined;
+/** What a file without any key says, as JSON. The build writes it here. */
+declare const SETTINGS_OF_NO_FILE: string | undefined;
 
 /** Checks a file. It makes the schemas of the keys that the file has. */
 export function parseSettings(file: unknown): z.ZodSafeParseResult<Settings> {
@@ -708,7 +708,9 @@ export function parseSettings(file: unknown): z.ZodSafeParseResult<Settings> {
   if (others === undefined || keys === undefined || !keys.every(isSection))
     return Settings.safeParse(file, how);
   const parsed = mapping(() => sectionsOf(keys)).safeParse(file, how);
-  return parsed.success ? { success: true, data: { ...others, ...parsed.data } } : parsed;
+  return parsed.success
+    ? { success: true, data: { ...(JSON.parse(others) as Settings), ...parsed.data } }
+    : parsed;
 }
 
 /** The keys that are allowed at a path of the file, for suggestions. Empty if any key is allowed. */

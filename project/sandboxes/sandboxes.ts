@@ -10,6 +10,7 @@ import type { KubernetesOptions, OpenEngine } from "../../sandbox/sandbox-engine
 import { SandboxStarter, type StarterOptions, sweepSandboxes } from "../../sandbox/sandbox-starter.ts";
 import type { EnvironmentVariables } from "../../system/environment-variables.ts";
 import { formatIdentity, isDead } from "../../system/process-identity.ts";
+import { Processors } from "../../system/processors.ts";
 import { type OwnProcess, openState } from "../../system/state-directory.ts";
 import type { Project } from "../open-project.ts";
 import { ENGINE } from "./engine.ts";
@@ -86,6 +87,7 @@ export function composeSandboxes(
 ): ComposedSandboxes {
   const { configuration, env, own } = project;
   const first = sandboxOptions(configuration, own, engine);
+  const processors = new Processors();
   const poolOptions = (of: Configuration, floor: number, options: StarterOptions): PoolOptions => ({
     // With warm sandboxes, other requests follow. A command that ends with its program must end at once.
     starter: new SandboxStarter({
@@ -98,6 +100,7 @@ export function composeSandboxes(
     bounds: { floor, ceiling: of.sandbox.maxWarm },
     runner: firstRunner(of),
     maxStarts: startsAtOnce(thisMachine()),
+    isBusy: () => processors.areBusy(),
   });
   let now = configuration;
   const pool = new SandboxPool(poolOptions(configuration, warm, first));

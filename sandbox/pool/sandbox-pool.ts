@@ -14,6 +14,8 @@ export interface PoolOptions {
   runner: RunnerName;
   /** The maximum number of concurrent starts to refill the pool. */
   maxStarts?: number | undefined;
+  /** Whether programs use all processors of the machine, for which refills wait. */
+  isBusy?: (() => boolean) | undefined;
 }
 
 /**
@@ -155,7 +157,7 @@ class RunnerPools {
 
   /** The pool of a runner, which becomes the most recently used one. */
   use(runner = this.#options.runner): WarmPool {
-    const { starter, bounds, maxStarts } = this.#options;
+    const { starter, bounds, maxStarts, isBusy } = this.#options;
     const known = this.#pools.get(runner);
     if (known !== undefined && this.#runners[0] === runner) return known;
     this.#runners = [runner, ...this.#runners.filter((other) => other !== runner)];
@@ -165,7 +167,7 @@ class RunnerPools {
       if (share !== undefined) this.#pools.get(other)?.resize(share);
     }
     const pool =
-      known ?? new WarmPool(starter.withRunner(runner), { bounds: shares[0] ?? bounds, maxStarts });
+      known ?? new WarmPool(starter.withRunner(runner), { bounds: shares[0] ?? bounds, maxStarts, isBusy });
     this.#pools.set(runner, pool);
     return pool;
   }

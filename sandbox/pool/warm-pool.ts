@@ -12,6 +12,9 @@ const MAX_STARTS = 2;
 /** How often to check whether fewer sandboxes are needed. */
 const DRAIN_EVERY_MS = 10_000;
 const MAX_IDLE_MS = 30 * 60_000;
+/** How long refills wait before they look again whether a processor is free, and how long at most. */
+const LOOK_AGAIN_MS = 250;
+const LONGEST_BUSY_MS = 10_000;
 /** People who work with a model pause for less between programs. */
 const REST_AFTER_MS = 3 * 60_000;
 const RETRY_PAUSES = { firstMs: 500, longestMs: 30_000 };
@@ -26,6 +29,8 @@ export interface WarmPoolOptions {
   maxIdleMs?: number;
   /** When no program has come for this long, the waiting sandboxes end; three minutes by default. */
   restAfterMs?: number | undefined;
+  /** Whether programs use all processors of the machine. Refills wait while they do. */
+  isBusy?: (() => boolean) | undefined;
 }
 
 interface Entry {
@@ -57,6 +62,7 @@ export class WarmPool implements SandboxSource {
   readonly #maxStarts: number;
   readonly #maxIdleMs: number;
   readonly #restAfterMs: number;
+  readonly #isBusy: () => boolean;
   readonly #image: CurrentImage;
   readonly #pause = new RetryPause(RETRY_PAUSES, () => this.#fill());
   /** Oldest first. */
@@ -71,6 +77,10 @@ export class WarmPool implements SandboxSource {
   #draining: NodeJS.Timeout | undefined;
   #resting: NodeJS.Timeout | undefined;
   #isWarmed = false;
+  /** Whether a program has come. What waits for the first one is started in any case. */
+  #isUsed = false;
+  /** Since when refills wait for a processor. */
+  #busySinceMs: number | undefined;
   /** Whether none should wait, because no program has come for a while. */
   #isResting = false;
   /** The number of sandboxes started for programs that are about to ask. */
@@ -82,6 +92,7 @@ export class WarmPool implements SandboxSource {
     this.#maxStarts = options.maxStarts ?? MAX_STARTS;
     this.#maxIdleMs = options.maxIdleMs ?? MAX_IDLE_MS;
     this.#restAfterMs = options.restAfterMs ?? REST_AFTER_MS;
+    this.#isBusy = options.isBusy ?? (() => false);
     this.#image = new CurrentImage(() => starter.findImage());
   }
 
@@ -135,6 +146,9 @@ export class WarmPool implements SandboxSource {
     this.#refuseClosed();
     refuseCancelled(signal);
     this.#plan.noteArrival();
+    this.#isUsed = true;
+    // The next look says what the processors do from here on.
+    this.#isBusy();
     const isExpected = this.#expected > 0;
     if (isExpected) this.#expected--;
     this.warm();
@@ -220,8 +234,22 @@ export class WarmPool implements SandboxSource {
       this.#fillIn(lullInMs);
       return;
     }
+    if (this.#waitsForProcessor()) {
+      this.#fillIn(LOOK_AGAIN_MS);
+      return;
+    }
     const hasRoom = () => this.#starts.size < this.#plan.atOnce({ ...this.#stock, most: this.#maxStarts });
     while (!this.#pause.active && hasRoom() && this.#lacking() > 0) void this.#start();
+  }
+
+  /** Whether a refill would take a processor from programs that run. It waits for that, but not for ever. */
+  #waitsForProcessor(): boolean {
+    const isBusy = this.#isUsed && this.#isBusy();
+    const nowMs = performance.now();
+    if (isBusy) this.#busySinceMs ??= nowMs;
+    const isPatient = isBusy && nowMs - (this.#busySinceMs ?? nowMs) < LONGEST_BUSY_MS;
+    if (!isPatient) this.#busySinceMs = undefined;
+    return isPatient;
   }
 
   get #stock(): { ready: number; target: number } {

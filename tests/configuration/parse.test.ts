@@ -50,7 +50,7 @@ describe("what the build has written of a file without keys", () => {
       (row) => (typeof row === "string" ? ([row, {}] as const) : ([row[0], row[2] ?? {}] as const)),
     );
     const before = texts.map(([text, environment]) => parse(text, environment));
-    Object.assign(globalThis, { SETTINGS_OF_NO_FILE: JSON.parse(JSON.stringify(Settings.parse({}))) });
+    Object.assign(globalThis, { SETTINGS_OF_NO_FILE: JSON.stringify(Settings.parse({})) });
     for (const [index, [text, environment]] of texts.entries())
       expect(parse(text, environment), text).toEqual(before[index]);
   });
@@ -58,7 +58,7 @@ describe("what the build has written of a file without keys", () => {
   it("leaves what is said of a wrong key as it was", () => {
     const wrong = ["executions: {}", "execution: { timeout: 3 }", "servers: {}"];
     const before = wrong.map((text) => problemIn(text));
-    Object.assign(globalThis, { SETTINGS_OF_NO_FILE: JSON.parse(JSON.stringify(Settings.parse({}))) });
+    Object.assign(globalThis, { SETTINGS_OF_NO_FILE: JSON.stringify(Settings.parse({})) });
     expect(wrong.map((text) => problemIn(text))).toEqual(before);
   });
 });

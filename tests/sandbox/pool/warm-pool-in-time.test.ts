@@ -260,3 +260,24 @@ test("what is still being started when the pool rests ends once it is ready, and
   await settled(engine, 1);
   await pool.acquire(NO_OUTPUT);
 });
+
+test("while programs use all processors none is replaced; once one is free all are", async () => {
+  let isBusy = true;
+  const { engine, pool } = await useWarmPool({ size: 2, isBusy: () => isBusy });
+  for (let taken = 0; taken < 2; taken++) await pool.acquire(NO_OUTPUT);
+  await pass(8_000, 50);
+  expect(engine.started).toBe(2);
+  isBusy = false;
+  await pass(300, 50);
+  await settled(engine, 2 + 2);
+});
+
+test("who asks while all processors are used has one started at once, and refills wait for a processor for no longer than ten seconds", async () => {
+  const { engine, pool } = await useWarmPool({ size: 1, isBusy: () => true });
+  for (let taken = 0; taken < 2; taken++) await pool.acquire(NO_OUTPUT);
+  expect(engine.started).toBe(2);
+  await pass(9_000, 50);
+  expect(engine.started).toBe(2);
+  await pass(2_000, 50);
+  await settled(engine, 2 + 1);
+});
