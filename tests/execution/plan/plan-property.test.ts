@@ -37,6 +37,7 @@ const STATEMENT = fc.oneof(
 function filledIn(planned: string, all: readonly string[]): string {
   const before = (count: number, tool: string) =>
     all.slice(0, count).filter((each) => each.startsWith(`${tool} `)).length;
+  const codeAfter = (requests: number) => (requests === 0 ? "104466" : `${582_802 + 111 * requests}`);
   return planned
     .replaceAll(
       /"<number of what call (\d+) answers>"/g,
