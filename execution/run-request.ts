@@ -11,8 +11,8 @@ import type { OnCallProgress } from "../upstream/upstream.ts";
 import type { CallObserver } from "./call-log.ts";
 import type { Allowance } from "./limits/usage-limits.ts";
 import type { ExecutedCall, ExecutedProgram } from "./output/executed-run.ts";
+import type { PlannedProgram } from "./output/planned-program.ts";
 import type { PendingApproval, TakenRun } from "./pending/pending-approvals.ts";
-import type { PlannedProgram } from "./plan/dry-run.ts";
 import type { RunListener } from "./runs/run-events.ts";
 import type { ResumedRun } from "./suspension/suspended-run.ts";
 

@@ -1,5 +1,5 @@
 import { makeCall } from "../execution/call.ts";
-import { planProgram } from "../execution/plan/dry-run.ts";
+import { planProgram } from "../execution/dry-run.ts";
 import { checkProgram, runProgram } from "../execution/program.ts";
 import { composeExecution } from "./execution.ts";
 import { composeUpstreams } from "./servers/upstreams.ts";

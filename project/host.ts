@@ -7,13 +7,13 @@ import { buildAuthorizer } from "../configuration/policy/configured-policy.ts";
 import { limitedGroups } from "../configuration/policy/local-groups.ts";
 import { UsageLimits } from "../execution/limits/usage-limits.ts";
 import type { ExecutedCall, ExecutedProgram } from "../execution/output/executed-run.ts";
+import type { PlannedProgram } from "../execution/output/planned-program.ts";
 import {
   approvalOf,
   type PendingApproval,
   type PendingApprovals,
 } from "../execution/pending/pending-approvals.ts";
 import { PendingError } from "../execution/pending/tickets.ts";
-import type { PlannedProgram } from "../execution/plan/dry-run.ts";
 import type { Replayed } from "../execution/replay/replay-program.ts";
 import type { ReplayRequest } from "../execution/replay/replay-run.ts";
 import { ReplayTurns } from "../execution/replay/replay-turns.ts";

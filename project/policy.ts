@@ -1,4 +1,6 @@
 /** The rules about who may call what: their schema, their mistakes, and cases that try them. */
+import type { ArchiveStore } from "../archive/archive-store.ts";
+import type { DamagedRun } from "../archive/listed-run.ts";
 import type { LocatedProblem, Rules } from "../broker/policy/cedar/cedar-rules.ts";
 import { PEOPLE_SCHEMA, RULE_SCHEMA } from "../broker/policy/cedar/rule-schema.ts";
 import { argumentMembers, lookUpMember } from "../catalog/schema-members.ts";
@@ -12,6 +14,7 @@ import { namedLabels } from "../configuration/policy/configured-flow.ts";
 import { unacceptedLabels, unknownAcceptedLabels } from "../configuration/policy/label-warnings.ts";
 import { type CaseResult, tryPolicyCases } from "../configuration/policy/policy-cases.ts";
 import { loadProgramTools } from "../tools/program-tools.ts";
+import { type Suggestions, suggestEntries } from "./suggestions.ts";
 
 /** The Cedar schema of rules about calls, or of rules about what is another's, as text and in Cedar's JSON format. */
 export function policySchema(subject: "calls" | "people"): { text: string; json(): Promise<unknown> } {
@@ -32,6 +35,16 @@ export async function tryCases(
 ): Promise<readonly CaseResult[]> {
   const { all } = await loadProgramTools(configuration);
   return tryPolicyCases(configuration, all, text, file);
+}
+
+/** Entries under which what people approved again and again would not be asked about. Nothing is written. @throws ArchiveError */
+export function suggestPolicy(
+  archive: Pick<ArchiveStore, "list" | "read">,
+  configuration: Configuration,
+  since: { sinceMs: number },
+  onDamaged: (run: DamagedRun) => void,
+): Promise<Suggestions> {
+  return suggestEntries(archive, configuration, since, onDamaged);
 }
 
 export interface PolicyCheck {

@@ -15,14 +15,14 @@ export interface AskedCall {
 }
 
 /** An argument that has to match for a call to go without a question. */
-export interface Condition {
+interface Condition {
   /** In the notation of rules: `to`, `message.subject`. */
   readonly path: string;
   /** The text itself, or with `*` for anything at its beginning or its end. */
   readonly pattern: string;
 }
 
-export interface Suggestion {
+interface Suggestion {
   readonly tool: string;
   /** What has to match; nothing for a tool that was approved without arguments. */
   readonly where: readonly Condition[];

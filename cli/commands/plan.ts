@@ -1,12 +1,7 @@
 import { jsonLine } from "../../base/json.ts";
-import { visibleLine, visibleLines } from "../../base/visible-text.ts";
-import { approvableCalls } from "../../broker/approvals/approval-scope.ts";
-import { renderPlannedCall, summarizePlan } from "../../broker/approvals/approval-text.ts";
-import type { Plan } from "../../broker/approvals/plan.ts";
-import type { PlannedProgram } from "../../execution/plan/dry-run.ts";
-import { reportPlan } from "../../execution/plan/plan-report.ts";
+import { visibleLines } from "../../base/visible-text.ts";
+import { planLocally } from "../../project/open-host.ts";
 import type { Project } from "../../project/open-project.ts";
-import { planLocally } from "../../project/plan.ts";
 import { readProgram, readProgramFiles } from "../arguments/program-file.ts";
 import {
   CONFIG,
@@ -60,6 +55,7 @@ async function plan(
   surroundings: Surroundings,
 ): Promise<ExitCode> {
   const { configuration } = project;
+  const { stdout, stderr } = surroundings;
   const timeoutMs = flags.timeout === undefined ? undefined : parseTimeout(flags.timeout);
   const typecheck = parseTypecheck(flags.typecheck);
   const read = await readProgram(file, flags, surroundings, configuration.languages);
@@ -70,42 +66,14 @@ async function plan(
     ...{ timeoutMs, typecheck, signal: cancel.signal, checkPatienceMs: CHECK_PATIENCE_MS },
     program: files.length === 0 ? read : { ...read, files },
   });
-  return report(planned, flags, surroundings);
-}
-
-async function report(
-  { outcome, typeWarning }: PlannedProgram,
-  { json }: PlanFlags,
-  { stdout, stderr }: Surroundings,
-): Promise<ExitCode> {
-  if (typeWarning !== undefined) {
+  if (planned.typeWarning !== undefined) {
     await tell(stderr, "type warnings:");
-    await write(stderr, `${visibleLines(typeWarning)}\n`);
+    await write(stderr, `${visibleLines(planned.typeWarning)}\n`);
   }
-  if (json === true) await write(stdout, `${jsonLine(reportPlan(outcome))}\n`);
-  switch (outcome.kind) {
-    case "unchanged":
-      if (json !== true) await write(stdout, "It would change nothing.\n");
-      return EXIT.done;
-    case "changes":
-      if (json !== true) await write(stdout, `${renderWhole(outcome.plan).join("\n")}\n`);
-      return EXIT.changes;
-    case "failed": {
-      const { type, message } = outcome.error;
-      if (json !== true) await tell(stderr, visibleLines(`${type}: ${message}`));
-      return type === "SandboxUnavailable" ? EXIT.noSandbox : EXIT.failed;
-    }
-  }
-}
-
-/** A plan in lines, with all arguments, in the words of nobody's question. */
-function renderWhole(plan: Plan): string[] {
-  const { calls, more } = plan;
-  const approvable = approvableCalls(plan).length;
-  return [
-    `It would change something: ${summarizePlan({ ...plan, more: undefined })}`,
-    ...calls.flatMap((_, index) => renderPlannedCall(plan, index + 1)),
-    more === undefined ? "Nothing else would change." : `More may follow: ${visibleLine(more)}.`,
-    ...(approvable === calls.length ? [] : ["* A question about the whole plan does not cover these calls."]),
-  ];
+  const { kind, report, lines } = planned;
+  if (flags.json === true) await write(stdout, `${jsonLine(report)}\n`);
+  else if (kind === "failed") await tell(stderr, visibleLines(lines.join("\n")));
+  else await write(stdout, `${lines.join("\n")}\n`);
+  if (kind === "failed") return report.error?.type === "SandboxUnavailable" ? EXIT.noSandbox : EXIT.failed;
+  return kind === "changes" ? EXIT.changes : EXIT.done;
 }

@@ -1,7 +1,7 @@
 import { jsonLine } from "../../base/json.ts";
 import { countNoun } from "../../base/quantities.ts";
 import { visibleLine, visibleLines } from "../../base/visible-text.ts";
-import { type Suggestion, type Suggestions, suggestEntries } from "../../project/suggestions.ts";
+import { suggestPolicy } from "../../project/policy.ts";
 import {
   CONFIG,
   type CommonFlags,
@@ -14,6 +14,9 @@ import {
 import { parseMoment, tellDamaged, withArchive } from "./archived-runs.ts";
 
 const MAX_NAMED = 5;
+
+type Suggestions = Awaited<ReturnType<typeof suggestPolicy>>;
+type Suggestion = Suggestions["suggestions"][number];
 
 /** `ptc policy suggest` */
 export const defineSuggest = defineCommand("suggest", suggest, (command) =>
@@ -36,7 +39,7 @@ async function suggest(
   return withArchive(flags, surroundings, async (archive, configuration) => {
     if (archive === undefined) return EXIT.usage;
     const damaged: Parameters<typeof tellDamaged>[0][number][] = [];
-    const found = await suggestEntries(archive, configuration, { sinceMs }, (run) => damaged.push(run));
+    const found = await suggestPolicy(archive, configuration, { sinceMs }, (run) => damaged.push(run));
     await write(stdout, flags.json === true ? `${jsonLine(found)}\n` : `${render(found).join("\n")}\n`);
     await tellDamaged(damaged, surroundings);
     return EXIT.done;

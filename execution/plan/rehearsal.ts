@@ -11,7 +11,7 @@ import type { Tool } from "../../catalog/tool.ts";
 import type { Prepared } from "../../languages/prepare-program.ts";
 import type { Program } from "../../languages/program.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
-import { buildFailure, type Failure } from "../../protocol/failure.ts";
+import { buildFailure } from "../../protocol/failure.ts";
 import { MAX_CLAIM_FAILURE_BYTES } from "../../protocol/limits.ts";
 import type { ProgramEnvironment } from "../../protocol/messages.ts";
 import { PROGRAMS_MODULE } from "../../protocol/tool-names.ts";
@@ -20,6 +20,7 @@ import { SandboxError } from "../../sandbox/sandbox-error.ts";
 import type { CallObserver } from "../call-log.ts";
 import type { Surroundings } from "../interceptors.ts";
 import type { Outcome, Verdict } from "../outcome.ts";
+import type { DryRun } from "../output/planned-program.ts";
 import { maxResultBytes, RunnerOutput } from "../output/runner-output.ts";
 import { type OpenRehearsal, unrehearsed } from "../planning.ts";
 import type { RunScope } from "../run.ts";
@@ -110,12 +111,6 @@ export async function rehearse(parts: RehearsalParts, moment: Moment, asked: App
   if (own === undefined) return unrehearsed(asked, "the program did not come to this call again");
   return planFrom(both, [own, ...noted.filter((call) => call !== own)], own);
 }
-
-/** What a program would do: what it would change, or why its rehearsal failed before it came to any change. */
-export type DryRun =
-  | { readonly kind: "unchanged" }
-  | { readonly kind: "changes"; readonly plan: Plan }
-  | { readonly kind: "failed"; readonly error: Failure };
 
 /** Rehearses a program from its beginning, for nobody's question. Rejects with a `SandboxError` when no sandbox can be acquired. */
 export async function rehearseWhole(parts: RehearsalParts): Promise<DryRun> {

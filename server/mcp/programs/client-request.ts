@@ -3,7 +3,7 @@ import type { Conversation } from "../../../broker/flow/conversation.ts";
 import type { Viewer } from "../../../broker/policy/authorizer.ts";
 import type { ToolCatalog } from "../../../catalog/tool-catalog.ts";
 import type { ExecutedProgram } from "../../../execution/output/executed-run.ts";
-import type { PlannedProgram } from "../../../execution/plan/dry-run.ts";
+import type { PlannedProgram } from "../../../execution/output/planned-program.ts";
 import type { ProgramRequest, RunsTogether } from "../../../execution/run-request.ts";
 import type { RunContext } from "../../../protocol/run-context.ts";
 import type { TraceContext } from "../../../protocol/trace-context.ts";

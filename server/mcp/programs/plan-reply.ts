@@ -1,9 +1,9 @@
 import { jsonLine } from "../../../base/json.ts";
 import { countNoun } from "../../../base/quantities.ts";
 import { visibleLines } from "../../../base/visible-text.ts";
+import { reportPlan } from "../../../execution/output/plan-report.ts";
+import type { PlannedProgram } from "../../../execution/output/planned-program.ts";
 import { boundJson } from "../../../execution/output/whole-output.ts";
-import type { PlannedProgram } from "../../../execution/plan/dry-run.ts";
-import { reportPlan } from "../../../execution/plan/plan-report.ts";
 import type { ProgramReply } from "../tools/reply.ts";
 import type { ClientConnection } from "./client-request.ts";
 import type { RunEnd } from "./live-run.ts";

@@ -1,7 +1,7 @@
 import { describePlanned } from "../../broker/approvals/approval-text.ts";
 import { isApprovable, type Plan } from "../../broker/approvals/plan.ts";
 import type { Failure } from "../../protocol/failure.ts";
-import type { DryRun } from "./rehearsal.ts";
+import type { DryRun } from "./planned-program.ts";
 
 /** What a dry run came to, as JSON for programs and models. */
 export interface PlanReport {
@@ -16,7 +16,7 @@ export interface PlanReport {
 }
 
 /** A call of a plan in a report. */
-export interface ReportedCall {
+interface ReportedCall {
   readonly number: number;
   /** `mcp__<server>__<tool>`. */
   readonly tool: string;

@@ -1,29 +1,22 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import { messageOf } from "../../base/faults.ts";
-import { jsonLine } from "../../base/json.ts";
-import { type Plan, withArguments } from "../../broker/approvals/plan.ts";
-import type { RunFlow } from "../../broker/flow/run-flow.ts";
-import { loadPrinterOr } from "../../languages/languages.ts";
-import { prepareProgram } from "../../languages/prepare-program.ts";
-import { inputDigest, type Program } from "../../languages/program.ts";
-import { resolveProgram } from "../../languages/resolve-program.ts";
-import { buildFailure, type Failure } from "../../protocol/failure.ts";
-import { SandboxError } from "../../sandbox/sandbox-error.ts";
-import { openScope } from "../live-run.ts";
-import type { ExecutedProgram } from "../output/executed-run.ts";
-import type { OpenRehearsal } from "../planning.ts";
-import { limitsFor, sandboxesFor } from "../program.ts";
-import type { ProgramHost, RunStart } from "../run-host.ts";
-import type { ProgramRequest } from "../run-request.ts";
-import { environmentOf } from "../suspension/continuation.ts";
-import { type DryRun, rehearseWhole } from "./rehearsal.ts";
-
-/** A program that was only rehearsed. */
-export interface PlannedProgram extends Pick<ExecutedProgram, "shown"> {
-  readonly program: Program;
-  readonly outcome: DryRun;
-  readonly typeWarning?: string | undefined;
-}
+import { messageOf } from "../base/faults.ts";
+import { jsonLine } from "../base/json.ts";
+import { type Plan, withArguments } from "../broker/approvals/plan.ts";
+import type { RunFlow } from "../broker/flow/run-flow.ts";
+import { loadPrinterOr } from "../languages/languages.ts";
+import { prepareProgram } from "../languages/prepare-program.ts";
+import { inputDigest } from "../languages/program.ts";
+import { resolveProgram } from "../languages/resolve-program.ts";
+import { buildFailure, type Failure } from "../protocol/failure.ts";
+import { SandboxError } from "../sandbox/sandbox-error.ts";
+import { openScope } from "./live-run.ts";
+import type { PlannedProgram } from "./output/planned-program.ts";
+import { rehearseWhole } from "./plan/rehearsal.ts";
+import type { OpenRehearsal } from "./planning.ts";
+import { limitsFor, sandboxesFor } from "./program.ts";
+import type { ProgramHost, RunStart } from "./run-host.ts";
+import type { ProgramRequest } from "./run-request.ts";
+import { environmentOf } from "./suspension/continuation.ts";
 
 /**
  * Rehearses a program for a request, from its beginning and for nobody's question: it changes nothing, and nobody is asked. It is no
