@@ -1,9 +1,15 @@
 /** Runs a program of the local user, or continues a suspended run. */
+import { randomBytes } from "node:crypto";
 import { describeOffServers } from "../configuration/configured-servers.ts";
 import { refuseUnmatchedPatterns } from "../configuration/policy/configured-policy.ts";
 import type { ExecutedProgram } from "../execution/output/executed-run.ts";
 import type { ProgramRequest } from "../execution/run-request.ts";
+import { sealEnvelope } from "../execution/seal.ts";
+import { inputDigest, type Program } from "../languages/program.ts";
+import type { Envelope } from "../protocol/envelope.ts";
+import { buildFailure } from "../protocol/failure.ts";
 import { traceContextOf } from "../protocol/trace-context.ts";
+import { version } from "../system/package.ts";
 import { takeAnswered } from "./approvals.ts";
 import type { Host, HostOptions } from "./host.ts";
 import { localContext } from "./local-user.ts";
@@ -54,5 +60,26 @@ export async function runProgram(
       context: localContext("run", env),
       trace: traceContextOf(env),
     }),
+  );
+}
+
+const LOST =
+  "the background host was lost while the program ran; it had begun to call tools, so it was not run again: look at what it has changed before you run it again";
+
+/** The envelope of a run whose host was lost after its first call. Nothing more is known about the run. */
+export function sealLostRun(runId: string, program: Program, maxBytes: number): Envelope {
+  return sealEnvelope(
+    {
+      runId,
+      traceId: randomBytes(16).toString("hex"),
+      toolVersion: version,
+      inputDigest: inputDigest(program),
+      sandboxImage: null,
+      durationMs: 0,
+      approvalState: "NOT_REQUIRED",
+      metrics: { duration_ms: 0, tool_calls: 0, tool_result_bytes: 0 },
+    },
+    { ok: false, error: buildFailure("InternalError", LOST) },
+    maxBytes,
   );
 }

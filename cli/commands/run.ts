@@ -7,9 +7,8 @@ import { contentOf, describeEmitted } from "../../execution/output/emitted-block
 import type { TypecheckMode } from "../../languages/language.ts";
 import { unnamedProgram } from "../../languages/languages.ts";
 import type { UnresolvedProgram } from "../../languages/resolve-program.ts";
-import { sealLostRun } from "../../project/lost-run.ts";
 import type { Project } from "../../project/open-project.ts";
-import { runProgram, warningsBefore } from "../../project/run-program.ts";
+import { runProgram, sealLostRun, warningsBefore } from "../../project/run-program.ts";
 import type { warmSandbox } from "../../project/sandboxes/sandboxes.ts";
 import type { EmittedBlock } from "../../protocol/emitted.ts";
 import { emittedLine } from "../../server/reports/run-overview.ts";
