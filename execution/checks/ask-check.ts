@@ -8,9 +8,6 @@ import type { EnvironmentVariables } from "../../system/environment-variables.ts
 import { outgoingFetch } from "../../system/outgoing.ts";
 import type { ConfiguredSecret } from "../../upstream/secret-source.ts";
 
-/** The largest answer. */
-export const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
-
 export interface AskingSurroundings {
   readonly readSecret: (secret: ConfiguredSecret, signal: AbortSignal) => Promise<string>;
   readonly env: EnvironmentVariables;
@@ -24,13 +21,14 @@ export interface AskingSurroundings {
  */
 export async function askCheck(
   check: InterceptorSettings,
-  { id, body }: { id: string; body: string },
+  { id, body, maxAnswerBytes }: { id: string; body: string; maxAnswerBytes: number },
   signal: AbortSignal,
   surroundings: AskingSurroundings,
 ): Promise<string> {
   const { url, secret, command, cwd, off } = check;
   if (off !== undefined) throw new Error(off);
-  if (command !== undefined) return run(command, body, { cwd, signal, env: surroundings.env });
+  if (command !== undefined)
+    return run(command, body, { cwd, signal, maxAnswerBytes, env: surroundings.env });
   if (url === undefined || secret === undefined) throw new Error("it has no address");
   const address = addressOf(await surroundings.readSecret(url, signal));
   const headers = signedHeaders(await surroundings.readSecret(secret, signal), id, body);
@@ -41,19 +39,22 @@ export async function askCheck(
       await response.body?.cancel();
       throw new Error(`it answered with HTTP status ${response.status}`);
     }
-    return await readText(response.body ?? []);
+    return await readText(response.body ?? [], maxAnswerBytes);
   } catch (error) {
     const { cause } = error as { cause?: unknown };
     throw cause === undefined ? error : new Error(`it was not reached (${messageOf(cause)})`);
   }
 }
 
-async function readText(parts: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<string> {
+async function readText(
+  parts: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  maxBytes: number,
+): Promise<string> {
   const read: Uint8Array[] = [];
   let bytes = 0;
   for await (const part of parts) {
     bytes += part.length;
-    if (bytes > MAX_ANSWER_BYTES) throw new Error(`its answer has more than ${MAX_ANSWER_BYTES} bytes`);
+    if (bytes > maxBytes) throw new Error(`its answer has more than ${maxBytes} bytes`);
     read.push(part);
   }
   return Buffer.concat(read).toString("utf8");
@@ -63,7 +64,12 @@ async function readText(parts: AsyncIterable<Uint8Array> | Iterable<Uint8Array>)
 async function run(
   [program, ...args]: readonly [string, ...string[]],
   body: string,
-  { cwd, signal, env }: { cwd: string; signal: AbortSignal; env: EnvironmentVariables },
+  {
+    cwd,
+    signal,
+    env,
+    maxAnswerBytes,
+  }: { cwd: string; signal: AbortSignal; env: EnvironmentVariables; maxAnswerBytes: number },
 ): Promise<string> {
   const { PATH, HOME, LANG } = env;
   signal.throwIfAborted();
@@ -90,7 +96,7 @@ async function run(
   child.stdin?.on("error", () => {});
   child.stdin?.end(`${body}\n`);
   try {
-    const answered = Promise.all([readText(child.stdout ?? []), ended]);
+    const answered = Promise.all([readText(child.stdout ?? [], maxAnswerBytes), ended]);
     aborted.catch(() => {});
     const [text, code] = await Promise.race([answered, aborted]);
     if (code !== 0)

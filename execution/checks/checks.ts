@@ -21,8 +21,10 @@ import { MAX_NESTING_DEPTH, MAX_VALUES } from "../../protocol/limits.ts";
 import type { RunContext } from "../../protocol/run-context.ts";
 import { matchesPattern } from "../../protocol/tool-names.ts";
 import type { Redactor } from "../../secrets/redaction.ts";
-import { type AskingSurroundings, askCheck, MAX_ANSWER_BYTES } from "./ask-check.ts";
+import type { AskingSurroundings } from "./ask-check.ts";
 
+/** The largest answer. */
+const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 /** The largest request. What is larger is not sent, and counts as unanswered. */
 const MAX_REQUEST_BYTES = 4 * 1024 * 1024;
 const MAX_REASON_CHARS = 300;
@@ -148,7 +150,10 @@ export class Checks {
         });
         if (Buffer.byteLength(body) > MAX_REQUEST_BYTES)
           throw new Error(`the request would have more than ${MAX_REQUEST_BYTES} bytes`);
-        const text = await askCheck(check, { id: `msg_${randomUUID()}`, body }, signal, this.#options);
+        // Most projects have no checks.
+        const { askCheck } = await import("./ask-check.ts");
+        const request = { id: `msg_${randomUUID()}`, body, maxAnswerBytes: MAX_ANSWER_BYTES };
+        const text = await askCheck(check, request, signal, this.#options);
         return { answer: parseAnswer(text, outcome === undefined) };
       } finally {
         leave();
