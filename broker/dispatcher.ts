@@ -144,6 +144,8 @@ export interface DispatcherOptions {
   validator: SchemaValidator;
   /** Redacts messages, because servers quote their environment and headers in them. */
   redact?: (message: string) => string;
+  /** Redacts what a server asks the client's model, as what leaves the run; by default as `redact` does. */
+  redactForModel?: (text: string) => string;
   /** What becomes of an answer that contradicts its tool's outputSchema: data with a warning, or an error with the data. */
   schemaMismatch?: SchemaMismatch | undefined;
   /** Answers calls in the place of their servers. If absent, all calls are made. */
@@ -456,7 +458,7 @@ export class Dispatcher implements CallDispatcher {
 
   /** Passes a server's question during a call to the person for whom the program runs. */
   #asking(tool: Tool, { approvals, events }: CallingRun, wait: Wait): AskPerson {
-    const { redact = (message: string) => message } = this.#options;
+    const { redact = (message: string) => message, redactForModel = redact } = this.#options;
     const by = { server: tool.server, tool: tool.namespacedName };
     let samples = 0;
     return (question, signal) => {
@@ -466,7 +468,7 @@ export class Dispatcher implements CallDispatcher {
       const note = (decision: string, reason: string) =>
         events?.onDecision?.({ ...by, decision, rule: "servers[].sampling", reason });
       const isOneTooMany = ++samples > MAX_SAMPLES;
-      return answerSampling(question, { by, elicit, sample, note, isOneTooMany }, redact);
+      return answerSampling(question, { by, elicit, sample, note, isOneTooMany }, redactForModel);
     };
   }
 

@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { messageOf } from "../base/faults.ts";
 import { jsonLine } from "../base/json.ts";
+import { describePlanned } from "../broker/approvals/approval-text.ts";
 import { type Plan, withArguments } from "../broker/approvals/plan.ts";
 import type { RunFlow } from "../broker/flow/run-flow.ts";
 import { loadPrinterOr } from "../languages/languages.ts";
@@ -40,7 +41,7 @@ export async function planProgram(
   const scope = await openScope({ ...request, suspends: false }, unseen, {
     ...{ runId, program, callable, limits, tools: all, isDry: true },
   });
-  const { redactor, asking = redactor, rehearsals } = scope;
+  const { redactor, rehearsals } = scope;
   const failed = (error: Failure, more: Partial<PlannedProgram> = {}): PlannedProgram => ({
     ...{ program, shown: [], ...more },
     outcome: {
@@ -74,11 +75,16 @@ export async function planProgram(
       observer: { onCall: recording?.onRehearsed },
       maxMs: limits.timeoutMs,
     });
-    if (outcome.kind === "failed") return failed(outcome.error, { typeWarning });
+    // Whoever reads this has been shown it, as with what a run gives out.
+    const show = async (texts: readonly string[]) =>
+      (await Promise.all(flows.map((flow) => flow.show(texts)))).flat();
+    if (outcome.kind === "failed")
+      return failed(outcome.error, { typeWarning, shown: await show([outcome.error.message]) });
     if (outcome.kind === "unchanged") return { program, outcome, shown: [], typeWarning };
-    const plan = withArguments(outcome.plan, (value) => asking.redactValue(value).value);
-    const shown = await Promise.all(flows.map((flow) => flow.show(textsOf(plan))));
-    return { program, outcome: { kind: "changes", plan }, shown: shown.flat(), typeWarning };
+    const { more, ...known } = withArguments(outcome.plan, (value) => redactor.redactValue(value).value);
+    const plan = { ...known, ...(more === undefined ? {} : { more: redactor.redactText(more).value }) };
+    const shown = await show(textsOf(plan));
+    return { program, outcome: { kind: "changes", plan }, shown, typeWarning };
   } catch (error) {
     if (!(error instanceof SandboxError)) throw error;
     return failed(buildFailure("SandboxUnavailable", messageOf(error)), { typeWarning });
@@ -100,6 +106,6 @@ function withFlows(rehearsals: OpenRehearsal): { open: OpenRehearsal; flows: rea
   return { open, flows };
 }
 
-function textsOf({ calls }: Plan): string[] {
-  return calls.map(({ arguments: args }) => jsonLine(args));
+function textsOf({ calls, more = "" }: Plan): string[] {
+  return [...calls.flatMap((call) => [jsonLine(call.arguments), ...describePlanned(call)]), more];
 }

@@ -58,7 +58,7 @@ export async function openScope(request: RunRequest, host: RunHost, facts: RunFa
   const state = earlier
     ? stateOf(earlier.calls, tools, configuration, earlier.reads)
     : (facts.state ?? new RunState());
-  const isDirect = context.source === "direct" && !isList(request);
+  const isDirect = context.source === "direct" && !isList(request, tools);
   if (request.together !== undefined && (isDirect || context.source !== "direct"))
     state.join({
       runs: request.together.runs,
@@ -90,12 +90,16 @@ export async function openScope(request: RunRequest, host: RunHost, facts: RunFa
   const dispatching = {
     ...{ context, ...callable, authorizer: host.authorizer, validator: host.validator },
     redact: (message: string) => redactor.redactText(message).value,
+    redactForModel: (text: string) => redaction.redactor.redactText(text).value,
     schemaMismatch: configuration.execution.schemaMismatch,
   };
   // A rehearsal knows what a run knows that is resumed from the same moment.
   const rehearsals: OpenRehearsal = ({ calls }, rehearsal) => {
     const read = stateOf(calls, tools, configuration, state.earlierReads);
     const own = { ...request, conversation: facts.isDry === true ? request.conversation : undefined };
+    // What a dry run reads is told to its model, so that it counts for later calls of the conversation.
+    if (facts.isDry === true && request.together !== undefined)
+      read.join({ runs: request.together.runs, isDirect: false, counts: false });
     const followed =
       flow && openFlow(own, { ...facts, earlier: { calls, shown: flow.run.shown } }, read, configuration);
     return {
@@ -152,9 +156,9 @@ export async function openScope(request: RunRequest, host: RunHost, facts: RunFa
 }
 
 /** Whether a request is for a list of what a server offers. Clients ask for these by themselves, whatever a model does. Its labels count. */
-function isList(request: RunRequest): boolean {
+function isList(request: RunRequest, tools: ToolCatalog): boolean {
   const { call } = request as Partial<CallRequest>;
-  return call?.tool.endsWith("/list") === true;
+  return call !== undefined && tools.get(call.tool)?.method?.endsWith("/list") === true;
 }
 
 /** How many calls to the model there are. */

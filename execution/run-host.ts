@@ -59,7 +59,7 @@ export interface RunHost {
   /** Notifies people of questions that wait. If absent, nobody is notified. */
   readonly notifier?: Notifier | undefined;
   /** Asks others about calls and results. If absent, nobody is asked. */
-  readonly checks?: Checks | undefined;
+  readonly checks: Checks | undefined;
   /** Where a principal logs in who is not at this machine. */
   readonly loginAddress?: ((principal: string) => LoginAddress | undefined) | undefined;
   /** Receives the events of runs. */

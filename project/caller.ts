@@ -11,6 +11,7 @@ import { parseNamespacedName, serverModule } from "../protocol/tool-names.ts";
 import { traceContextOf } from "../protocol/trace-context.ts";
 import { moduleUrl } from "../system/package.ts";
 import type { ProgramTools } from "../tools/program-tools.ts";
+import { composeChecks } from "./checks.ts";
 import { LOCAL_USER, localContext } from "./local-user.ts";
 import type { Project } from "./open-project.ts";
 import { recorderOf } from "./records.ts";
@@ -82,7 +83,7 @@ export class Caller {
     const project = this.#project;
     const { configuration, env, redactor } = project;
     const telemetry = await project.openTelemetry();
-    const { pool } = composeUpstreams(project);
+    const { pool, secrets } = composeUpstreams(project);
     const validator = new IsolatingValidator(moduleUrl("broker/schemas/schema-worker"));
     project.onClose(() => validator.close());
     const request = Object.freeze({
@@ -101,6 +102,7 @@ export class Caller {
       configuration: () => configuration,
       recorder: recorderOf(project, await project.auditLog()),
       authorizer: await buildAuthorizer(configuration),
+      checks: composeChecks(project, () => configuration.interceptors, secrets),
     };
     const { envelope, verdict, decision, answered, warnings, ...executed } = await makeCall(request, host, {
       tools: this.#tools,

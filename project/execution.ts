@@ -3,7 +3,6 @@ import { clock } from "../base/clock.ts";
 import { IsolatingValidator } from "../broker/schemas/schema-validator.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { consoleAddress } from "../configuration/http-settings.ts";
-import { Checks } from "../execution/checks/checks.ts";
 import type { ProgramHost } from "../execution/run-host.ts";
 import { LazySessions, projectOf } from "../execution/sessions/open-sessions.ts";
 import type { SessionsOptions } from "../execution/sessions/sessions.ts";
@@ -16,6 +15,7 @@ import { moduleUrl } from "../system/package.ts";
 import type { FollowedListings, LiveToolServers } from "../upstream/live-tool-servers.ts";
 import { type LoginSecrets, readAuthSecret } from "../upstream/secret-sources.ts";
 import type { UpstreamPool } from "../upstream/upstream-pool.ts";
+import { composeChecks } from "./checks.ts";
 import type { Project } from "./open-project.ts";
 import { recorderOf } from "./records.ts";
 import { type ComposedSandboxes, composeSandboxes, type SandboxesOptions } from "./sandboxes/sandboxes.ts";
@@ -75,12 +75,7 @@ export function composeExecution(project: Project, options: ExecutionOptions): E
     env,
     onWarning: project.onWarning,
   });
-  const checks = new Checks({
-    settings: () => current.interceptors,
-    readSecret: async (secret, signal) => (await readAuthSecret(secret, secrets, signal)) ?? "",
-    redactor: project.redactor,
-    env,
-  });
+  const checks = composeChecks(project, () => current.interceptors, secrets);
   const sessions = new LazySessions({
     sandboxesWith: (runner) => sandboxes.withRunner(runner),
     settings: () => current.sessions,
@@ -90,14 +85,7 @@ export function composeExecution(project: Project, options: ExecutionOptions): E
     project: () => projectOf(current),
   });
   project.onClose(() =>
-    Promise.all([
-      sessions.close(),
-      notifier.close(),
-      checks.close(),
-      validator.close(),
-      languages.close(),
-      swept,
-    ]),
+    Promise.all([sessions.close(), notifier.close(), validator.close(), languages.close(), swept]),
   );
   return {
     servers,

@@ -68,7 +68,7 @@ function judge(plain: Said | string, walled: Said | string): [string, boolean] {
   if (typeof walled === "string") return [`does not start: ${walled}`, false];
   const other = walled.tools.find((tool, index) => !isDeepStrictEqual(tool, plain.tools[index]));
   if (other !== undefined || plain.tools.length !== walled.tools.length)
-    return [`lists ${walled.tools.length} tools, first another: ${brief(other)}`, false];
+    return [`lists ${walled.tools.length} tools, the first difference: ${differing(plain.tools, walled.tools)}`, false];
   if (plain.answer === undefined) return ["the same tools", true];
   if (isDeepStrictEqual(plain.answer, walled.answer)) return ["the same tools, the same answer", true];
   return [`answers otherwise: ${brief(walled.answer)}, and as a process ${brief(plain.answer)}`, false];
@@ -77,6 +77,14 @@ function judge(plain: Said | string, walled: Said | string): [string, boolean] {
 /** A value with another path in its texts: a sandbox has files elsewhere than this machine. */
 function renamed(value: unknown, from: string, to: string): unknown {
   return JSON.parse(JSON.stringify(value).replaceAll(from, to)) as unknown;
+}
+
+/** Where two lists of tools first differ, with the text there. */
+function differing(plain: unknown, walled: unknown): string {
+  const [before, after] = [JSON.stringify(plain), JSON.stringify(walled)];
+  let at = 0;
+  while (at < before.length && before[at] === after[at]) at++;
+  return brief([before.slice(Math.max(0, at - 60), at + 60), after.slice(Math.max(0, at - 60), at + 60)]);
 }
 
 function brief(value: unknown): string {

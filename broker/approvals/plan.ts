@@ -110,13 +110,17 @@ export function isApprovable({ asks, undecided }: PlannedCall): boolean {
   return asks && undecided.length === 0;
 }
 
-/** A plan whose arguments a person may see. */
+/** A plan whose arguments a person may see. It is for showing alone: forms of late values are not those that answers are held against. */
 export function withArguments(plan: Plan, shown: (args: unknown) => unknown): Plan {
+  const text = (value: string) => String(shown(value));
+  const part = (each: OpenValue["parts"][number]) => {
+    if (typeof each === "string") return text(each);
+    if (!("read" in each) || each.shape === undefined) return each;
+    // What is the same in every answer stands in the form as it is.
+    return { ...each, shape: each.shape.map((run) => (typeof run === "string" ? text(run) : run)) };
+  };
   const open = (values: PlannedCall["open"]) =>
-    values.map(({ path, parts }) => ({
-      path,
-      parts: parts.map((part) => (typeof part === "string" ? String(shown(part)) : part)),
-    }));
+    values.map(({ path, parts }) => ({ path, parts: parts.map(part) }));
   return {
     ...plan,
     calls: plan.calls.map((call) => ({

@@ -101,9 +101,10 @@ export class RunState {
     }
   }
 
-  /** Makes the run one of its conversation, from now on. */
+  /** Makes the run one of its conversation, which knows from now on what the run has read, also before. */
   join(joined: JoinedRun): void {
     this.#joined = joined;
+    for (const read of this.#reads.values()) joined.runs.note(read, joined.isDirect);
   }
 
   /** Configured names of the servers that the program has read from. */

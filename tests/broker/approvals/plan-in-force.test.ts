@@ -219,9 +219,20 @@ it("an answer to a plan is about its first call as well, and about none that it 
   expect(planAnswer(plan, { calls: [3] })).toEqual({ decision: "denied", calls: [3] });
 });
 
+/** A part of a read, of which a piece is the same whatever it answers. */
+const lateSecret = {
+  ...{ read: 1, tool: "mail", after: 1, path: ["text"], type: "string" as const },
+  shape: ["secret-", { digits: 6 }],
+};
+
 it("a plan that a person sees has no secret in its arguments, nor in texts around open values", () => {
   const open = [{ path: ["text"], parts: ["key secret ", { call: 1, path: [] }] }];
-  const plan = planOf([call("a", {}), call("b", { text: "key secret <...>" }, { open })]);
+  const late = [{ path: ["code"], parts: [lateSecret] }];
+  const plan = planOf([
+    call("a", {}),
+    call("b", { text: "key secret <...>" }, { open }),
+    call("c", { code: "<...>" }, { open: late }),
+  ]);
   const shown = withArguments(plan, (value) => JSON.parse(JSON.stringify(value).replaceAll("secret", "***")));
   expect(JSON.stringify(shown)).not.toContain("secret");
   expect(shown.digest).toBe(plan.digest);

@@ -19,6 +19,32 @@ describe("ptc call", () => {
     expect(Envelope.parse(JSON.parse(stdout)).result).toMatchObject({ ok: true, data: { words: 3 } });
   });
 
+  it("goes through the checks of others, which refuse it and replace its answer", async () => {
+    const script = `
+      let text = "";
+      process.stdin.on("data", (part) => (text += part)).on("end", () => {
+        const { type, data } = JSON.parse(text);
+        if (type === "result") console.log('{"decision":"replace","data":{"masked":true}}');
+        else console.log(data.arguments.documentId === "9" ? '{"decision":"deny","reason":"never nine"}' : '{"decision":"allow"}');
+      });`;
+    const interceptors = [
+      {
+        name: "dlp",
+        on: ["call", "result"],
+        command: [process.execPath, "-e", script],
+        timeout_seconds: 60,
+      },
+    ];
+    const { ptc, generate } = projectInProcess({ servers: [DOCS], interceptors });
+    await generate();
+    const refused = await ptc(["call", "docs.get_document", "documentId=9"]);
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toContain("interceptors.dlp refuses it: never nine");
+    const { code, stdout } = await ptc(["call", "docs.get_document", "documentId=7", "--envelope"]);
+    expect(code).toBe(0);
+    expect(Envelope.parse(JSON.parse(stdout)).result).toMatchObject({ ok: true, data: { masked: true } });
+  });
+
   it("goes through policy and approval, and is audited and archived without secrets, whatever becomes of it", async () => {
     const servers = [DOCS, { ...fixtureServer("dump", "env-dump.mjs"), env: { TOKEN: { keyring: "hub" } } }];
     const policy = { tools: { block: ["mcp__docs__list_documents"] }, audit: "strict" };

@@ -167,3 +167,30 @@ test("labelled data in a plan that a model reads counts as shown to it", async (
   expect(reply?.text).toContain("seventh oak");
   expect(reply?.text).toContain("You were shown 'confidential' data");
 });
+
+test("a dry run masks personal data as a run does", async () => {
+  const { ptc } = await opened({ pii: ["email"] });
+  const planned = JSON.stringify(await ptc.plan(LOOP));
+  expect(planned).not.toContain("ann@example.com");
+  expect(planned).toContain('"to":');
+  const failed = await ptc.plan(`throw new Error((await mcp__functions__address({ name: "bob" })).mail);`);
+  expect(failed).toMatchObject({ kind: "failed" });
+  expect(JSON.stringify(failed)).not.toContain("bob@example.com");
+});
+
+test("labelled data in the error of a dry run counts as shown to the model that reads it", async () => {
+  const { tools } = desk();
+  const vault = tool({
+    description: "Opens the vault",
+    output: z.object({ word: z.string() }),
+    annotations: { readOnlyHint: true },
+    labels: ["confidential"],
+    execute: () => ({ word: "the treasure lies under the seventh oak of the northern avenue" }),
+  });
+  const ptc = await openPtc({ tools: { ...tools, vault } });
+  const execute = ptc.tools().find(({ name }) => name === "execute_program");
+  const code = `throw new Error((await mcp__functions__vault({})).word);`;
+  const reply = await execute?.execute({ code, dry_run: true });
+  expect(reply?.text).toContain("seventh oak");
+  expect(reply?.text).toContain("You were shown 'confidential' data");
+});

@@ -116,6 +116,38 @@ describe("the direct calls of one conversation", () => {
     expect(wasRefused(textsOf(await call("mcp__desk__send", { answer: { content: [] } })))).toBe(true);
   });
 
+  it.each(["conversation", "run"])(
+    "know what a dry run of the conversation has read, which its model was told, with labels of a %s",
+    async (scope) => {
+      const settings = {
+        servers: [{ ...DESK, tools: { read: { labels: ["secret"] }, send: { accepts: [] } } }],
+        labels: { scope },
+      };
+      const served = await serveProject(TOOLS, settings, async ({ call }) => {
+        await call("mcp__desk__read", { answer: { content: [{ type: "text", text: "7" }] } });
+        return null;
+      });
+      const { call } = await connect(served);
+      const planned = textsOf(await call("execute_program", { code: "null;", dry_run: true }));
+      expect(planned).toContain("would change nothing");
+      expect(wasRefused(textsOf(await call("mcp__desk__send", { answer: { content: [] } })))).toBe(true);
+    },
+  );
+
+  it("know what a tool has read whose name is like that of a list", async () => {
+    const settings = {
+      servers: [{ ...DESK, tools: { "read/list": { labels: ["secret"] }, send: { accepts: [] } } }],
+    };
+    const listing = toolNamed("read/list", { annotations: { readOnlyHint: true } });
+    const served = await serveProject([...TOOLS, listing], settings);
+    const client = await connect(served);
+    const name = client.tools.find((each) => /read.+list/.test(each.name))?.name ?? "";
+    const answer = { content: [{ type: "text", text: "7" }] };
+    expect(wasRefused(textsOf(await client.call(name, { answer })))).toBe(false);
+    const sent = await client.call("mcp__desk__send", { answer: { content: [] } });
+    expect(wasRefused(textsOf(sent))).toBe(true);
+  });
+
   it.each(ERAS)(
     "share what a person allowed for further calls, in their conversation alone, at a client of %s",
     async (era) => {

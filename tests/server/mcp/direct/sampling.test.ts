@@ -121,6 +121,19 @@ describe("a server that asks for an answer of the client's model", () => {
     expect(sampled).toHaveLength(person.answers === undefined ? 0 : 1);
   });
 
+  it("gets no personal data that is redacted", async () => {
+    const served = await serveProject([], {
+      servers: [server("allow")],
+      discovery: "direct",
+      pii: ["email"],
+    });
+    const { sampled, call } = await clientOf(served, "2026-07-28", {});
+    const content = { type: "text", text: "Write to ada@example.com" };
+    await call({ params: { messages: [{ role: "user", content }], maxTokens: 10 } });
+    expect(sampled).toHaveLength(1);
+    expect(JSON.stringify(sampled)).not.toContain("ada@example.com");
+  });
+
   it("gets so many in one call, and no more", async () => {
     const served = await serveSage("allow");
     const { sampled, call } = await clientOf(served, "2025-11-25", {});
