@@ -119,13 +119,14 @@ const anyJson = fc.letrec<{ value: unknown }>((tie) => ({
 })).value;
 
 describe("what is inferred for a saved program and what is learned of a tool's results", () => {
-  it("agree on the kind at every place of which both say something", () => {
+  // Which names a map has the other may name by themselves, so that values of a map may be others.
+  it("agree on the kind at every place of which both say something, but in maps", () => {
     fc.assert(
       fc.property(anyJson, (value) => {
         const learned = kindsIn(schemaOfShape(observeShape(value)) as Place);
         const inferred = kindsIn(inferOutput(value) as Place);
         for (const [place, kind] of inferred) {
-          if (learned.has(place)) expect([place, learned.get(place)]).toEqual([place, kind]);
+          if (learned.has(place) && !place.includes("{}")) expect([place, learned.get(place)]).toEqual([place, kind]);
         }
         expect(inferred.get("$")).toBe(learned.get("$"));
       }),
