@@ -381,8 +381,13 @@ export class Dispatcher implements CallDispatcher {
       if (changesSomething(tool)) way.planned = await run.approvals.unasked(tool, call.arguments);
       return undefined;
     }
-    const { rule, reason } = decision;
-    const approving = run.approvals.approve(tool, call.arguments, run.signal, { rule, reason, flow });
+    const { rule } = decision;
+    const reasons = new Set([decision.reason, run.asks?.reason].filter((each) => each !== undefined));
+    const reason = reasons.size === 0 ? undefined : [...reasons].join("; ");
+    const isOfCheck = run.asks !== undefined;
+    const approving = run.approvals.approve(tool, call.arguments, run.signal, {
+      ...{ rule, reason, flow, isOfCheck },
+    });
     const approval = await wait.during(approving);
     way.permission = { decision: approval.decision, approver: approval.by };
     way.planned = approval.planned;

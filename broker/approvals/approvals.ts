@@ -179,6 +179,8 @@ interface Why {
   rule?: string | undefined;
   reason?: string | undefined;
   flow?: CallFlow | undefined;
+  /** Whether what is asked is about this very call, so that nothing that was approved for further calls covers it. */
+  isOfCheck?: boolean | undefined;
 }
 
 const APPROVALS = { once: "approved-once", run: "approved-for-run", denied: "denied" } as const;
@@ -283,7 +285,7 @@ export class RunApprovals {
   }
 
   /**
-   * Asks about one call, unless its tool was approved for the run. Waits for earlier questions first.
+   * Asks about one call, unless its tool was approved for the run and no check asks. Waits for earlier questions first.
    *
    * @param why shown to the person who decides: why a rule requires the question, and where the values come from.
    */
@@ -345,9 +347,14 @@ export class RunApprovals {
     return this.#approver.sample({ ...asked, runId: this.#runId }, signal);
   }
 
-  async #ask(tool: Tool, args: unknown, signal: AbortSignal, { rule, reason, flow }: Why): Promise<Approval> {
+  async #ask(
+    tool: Tool,
+    args: unknown,
+    signal: AbortSignal,
+    { rule, reason, flow, isOfCheck = false }: Why,
+  ): Promise<Approval> {
     const key = `${tool.namespacedName} ${tool.definitionDigest}`;
-    const grant = this.#grants.take(tool.namespacedName, tool.definitionDigest, args);
+    const grant = isOfCheck ? undefined : this.#grants.take(tool.namespacedName, tool.definitionDigest, args);
     if (grant !== undefined) return { decision: "approved-for-run", by: grant.by };
     const { namespacedName, definitionDigest } = tool;
     const plan = this.#plan;

@@ -36,6 +36,8 @@ interface Scene {
   /** Why a server's tools are not known. */
   unlisted?: [module: string, why: string][];
   redact?: (message: string) => string;
+  /** Why a check has a person asked about each call but the first. */
+  asks?: string;
 }
 
 async function play({ tool, policy, answer, approve = [], answeredAfterMs = 0, calls, ...rest }: Scene) {
@@ -84,7 +86,9 @@ async function play({ tool, policy, answer, approve = [], answeredAfterMs = 0, c
   const run = { approvals, events, signal: new AbortController().signal };
   const outcomes = [];
   for (const call of calls ?? [{ tool: NAME, arguments: { path: "a" } }]) {
-    outcomes.push(await dispatcher.dispatch(call, run));
+    const isOfCheck = rest.asks !== undefined && outcomes.length > 0;
+    const asks = isOfCheck ? { rule: "interceptors.dlp", reason: rest.asks } : undefined;
+    outcomes.push(await dispatcher.dispatch(call, { ...run, asks }));
   }
   return { outcomes, outcome: outcomes[0], called, decided, asked, connected, state: approvals.state };
 }
@@ -105,6 +109,20 @@ describe("dispatching a call", () => {
     expect(outcome).toMatchObject({ ok: true, data: "hi", bytes: 2 });
     expect(called).toEqual([["get.file", { path: "a" }]]);
     expect(connected).toEqual(["my-files"]);
+  });
+
+  it.each<[string, Partial<Policy>]>([
+    ["allows it", {}],
+    ["asks about it too", { ask: [NAME] }],
+  ])("asks about it where a check does, whatever was approved, where the policy %s", async (_, policy) => {
+    const call = { tool: NAME, arguments: { path: "a" } };
+    const { asked, outcomes, called } = await play({
+      ...{ policy: { ask: policy.ask ?? [] }, approve: policy.ask ? ["run", "denied"] : ["denied"] },
+      ...{ calls: [call, call], asks: "a new address" },
+    });
+    expect(asked.at(-1)?.reason).toContain("a new address");
+    expect(outcomes).toMatchObject([{ ok: true }, { ok: false, decision: "denied" }]);
+    expect(called).toHaveLength(1);
   });
 
   it.each<[string, Scene]>([

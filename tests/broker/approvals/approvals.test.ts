@@ -48,6 +48,16 @@ describe("the approvals of a run", () => {
     expect(approvals.state).toBe("APPROVED");
   });
 
+  it("ask about a call of which a check asks, whatever was approved for the run", async () => {
+    const { approvals, asked } = answeredBy({ decision: "run", by: "ann", atMost: 3 }, UNASKED);
+    await approvals.approve(tool, 1, signal);
+    const isOfCheck = true;
+    expect(await approvals.approve(tool, 2, signal, { isOfCheck })).toMatchObject({ decision: "denied" });
+    for (const args of [3, 4])
+      expect(await approvals.approve(tool, args, signal)).toMatchObject({ decision: "approved-for-run" });
+    expect(asked).toEqual([1, 2]);
+  });
+
   it("say when a tool comes again", async () => {
     const again: unknown[] = [];
     const approvals = new RunApprovals("run-1", {
