@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { type ApprovalAnswer, type ApprovalRequest, RunApprovals } from "../../broker/approvals/approvals.ts";
-import { Dispatcher } from "../../broker/dispatcher.ts";
+import { type CallOutcome, Dispatcher } from "../../broker/dispatcher.ts";
 import { PolicyAuthorizer } from "../../broker/policy/authorizer.ts";
 import type { Policy } from "../../broker/policy/policy.ts";
 import { IsolatingValidator } from "../../broker/schemas/schema-validator.ts";
@@ -84,7 +84,7 @@ async function play({ tool, policy, answer, approve = [], answeredAfterMs = 0, c
   });
   const events = { onDecision: (decision: PolicyDecided) => void decided.push(decision) };
   const run = { approvals, events, signal: new AbortController().signal };
-  const outcomes = [];
+  const outcomes: CallOutcome[] = [];
   for (const call of calls ?? [{ tool: NAME, arguments: { path: "a" } }]) {
     const isOfCheck = rest.asks !== undefined && outcomes.length > 0;
     const asks = isOfCheck ? { rule: "interceptors.dlp", reason: rest.asks } : undefined;

@@ -1,6 +1,10 @@
 import { Client as ModernClient } from "@modelcontextprotocol/client";
 import { Client as LegacyClient } from "@modelcontextprotocol/sdk/client/index.js";
-import { CreateMessageRequestSchema, ElicitRequestSchema, McpError } from "@modelcontextprotocol/sdk/types.js";
+import {
+  CreateMessageRequestSchema,
+  ElicitRequestSchema,
+  McpError,
+} from "@modelcontextprotocol/sdk/types.js";
 import { describe, expect, it } from "vitest";
 import { fixtureServer } from "../../../cli/ptc-process.ts";
 import { ERAS, type Era, StreamTransport } from "../clients.ts";
