@@ -123,6 +123,8 @@ export interface CallingRun {
   onProgress?: OnCallProgress | undefined;
   /** Why a person has to approve the call, also where the policy allows it. */
   asks?: DecisionGround | undefined;
+  /** Whether the tool was hidden when the call came. Then it is not made, also where the policy shows it by now. */
+  isHidden?: boolean | undefined;
 }
 
 /** Answers the calls of programs. Every failure is an outcome. */
@@ -275,8 +277,7 @@ export class Dispatcher implements CallDispatcher {
         ? before
         : Object.assign(before, { flow: follow, shown: this.#options.flow?.run.conversationLabels });
     const decided = await this.#authorize(tool, call.arguments, history);
-    const decision: Decision =
-      decided.kind === "allow" && run.asks !== undefined ? { kind: "ask", ...run.asks } : decided;
+    const decision = decisionIn(run, decided);
     const flow = this.#options.flow?.run.isLabelled === true ? await follow?.() : undefined;
     const ground = groundOf(decision);
     if (decision.kind !== "allow" || ground.rule !== undefined)
@@ -572,6 +573,13 @@ function isUnreachable({ code }: UpstreamError, sent: boolean): boolean {
 /** The ground of a decision, without members if it has none, like most decisions. */
 function groundOf({ rule, reason }: DecisionGround): DecisionGround {
   return { ...(rule === undefined ? {} : { rule }), ...(reason === undefined ? {} : { reason }) };
+}
+
+/** What counts of the policy's decision about a call in this run. */
+function decisionIn({ asks, isHidden }: CallingRun, decided: Decision): Decision {
+  if (decided.kind !== "allow" && decided.kind !== "ask") return decided;
+  if (isHidden === true) return { kind: "unavailable" };
+  return decided.kind === "allow" && asks !== undefined ? { kind: "ask", ...asks } : decided;
 }
 
 /** Refuses a call that the policy hides or forbids. */

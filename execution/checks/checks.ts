@@ -58,6 +58,8 @@ interface CheckedRun {
   readonly runId: string;
   readonly context: RunContext;
   readonly tools: Pick<ToolCatalog, "get">;
+  /** Whether its principal sees a tool. */
+  readonly isVisible: (tool: Tool) => boolean;
   /** Whether its changes are not made. */
   readonly isRehearsal?: boolean | undefined;
 }
@@ -82,6 +84,8 @@ export class Checks {
       const tool = checked.tools.get(call.tool);
       const asked = tool === undefined ? [] : this.#of(tool);
       if (tool === undefined || asked.length === 0) return next(call, run);
+      // Nobody reads of a call, nor answers for one, that its principal may not know to be possible.
+      if (!checked.isVisible(tool)) return next(call, { ...run, isHidden: true });
       const before = await this.#beforeCall(asked, { checked, tool, call, run });
       if ("outcome" in before) return before.outcome;
       const outcome = await next(before.call, { ...run, asks: before.asks ?? run.asks });

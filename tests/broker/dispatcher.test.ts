@@ -38,6 +38,8 @@ interface Scene {
   redact?: (message: string) => string;
   /** Why a check has a person asked about each call but the first. */
   asks?: string;
+  /** Whether the tool was hidden when its checks were to be asked. */
+  isHidden?: boolean;
 }
 
 async function play({ tool, policy, answer, approve = [], answeredAfterMs = 0, calls, ...rest }: Scene) {
@@ -88,7 +90,7 @@ async function play({ tool, policy, answer, approve = [], answeredAfterMs = 0, c
   for (const call of calls ?? [{ tool: NAME, arguments: { path: "a" } }]) {
     const isOfCheck = rest.asks !== undefined && outcomes.length > 0;
     const asks = isOfCheck ? { rule: "interceptors.dlp", reason: rest.asks } : undefined;
-    outcomes.push(await dispatcher.dispatch(call, { ...run, asks }));
+    outcomes.push(await dispatcher.dispatch(call, { ...run, asks, isHidden: rest.isHidden }));
   }
   return { outcomes, outcome: outcomes[0], called, decided, asked, connected, state: approvals.state };
 }
@@ -129,6 +131,7 @@ describe("dispatching a call", () => {
     ["unknown", { calls: [{ tool: "mcp__my_files__other", arguments: {} }] }],
     ["blocked", { policy: { block: [NAME] } }],
     ["not on the allow list", { policy: { allow: [] } }],
+    ["hidden when its checks were to be asked", { isHidden: true }],
   ])("says of a tool that is %s that it is not available, and connects to nothing", async (_name, scene) => {
     const { outcome, connected } = await play(scene);
     const name = scene.calls?.[0]?.tool ?? NAME;

@@ -63,10 +63,11 @@ function under(checks: readonly InterceptorSettings[], outcome: CallOutcome = OK
     const context = { principal, source: "serve" } as const;
     const tool = { namespacedName: call.tool, server: "desk", name: "send" } as never;
     const tools = { get: (name: string) => (name.startsWith("mcp__desk__") ? tool : undefined) };
-    const around = asked.forRun({ runId: "run-1", context, tools });
+    const isVisible = () => call.tool !== "mcp__desk__hidden";
+    const around = asked.forRun({ runId: "run-1", context, tools, isVisible });
     const approvals = new RunApprovals("run-1", { ask: async () => ({ decision: "denied", by: "nobody" }) });
-    return around(async (each, { asks }) => {
-      made.push({ call: each, asks });
+    return around(async (each, { asks, isHidden }) => {
+      if (isHidden !== true) made.push({ call: each, asks });
       return outcome;
     })(call, { approvals, signal: abort.signal, events: { onDecision: (each) => void noted.push(each) } });
   };
@@ -186,6 +187,13 @@ describe("a check of others", () => {
     expect(await make()).toEqual(OK);
     expect(await make("local", { tool: "mcp__other__send", arguments: {} })).toEqual(OK);
     expect(received).toEqual([]);
+  });
+
+  it("is not asked about a tool that its principal does not see, and no call of it is made", async () => {
+    const { url, received } = await checkAt(() => ({ decision: "allow" }));
+    const { make, made } = under([settings({ url })]);
+    await make("local", { tool: "mcp__desk__hidden", arguments: {} });
+    expect([received, made]).toEqual([[], []]);
   });
 
   it("may be a command, which reads the request and prints its answer", async () => {

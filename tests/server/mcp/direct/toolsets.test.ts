@@ -67,7 +67,7 @@ describe("a client of a toolset", () => {
     for (const name of ["mcp__desk__wipe", "mcp__notes__keep", "mcp__vault__open"])
       expect(await inspected(name)).toBe(unknown);
     const wide = await connect(served);
-    expect(wide.client.getInstructions()).toMatch(/notes[^]*vault|vault[^]*notes/);
+    for (const name of ["notes", "vault"]) expect(wide.client.getInstructions()).toContain(name);
     expect(textsOf(await wide.call("search_tools", { query: "zebra" }))).toContain("'vault' is not searched");
   });
 
