@@ -697,7 +697,10 @@ async function answerSampling(
   };
   if (isOneTooMany) return refuse(`a call may ask for ${MAX_SAMPLES}`);
   const parsed = parseSampling(params, redact);
-  if (!parsed.ok) return { kind: "invalid", reason: parsed.problem };
+  if (!parsed.ok) {
+    note("deny", `no model answered the server: it ${parsed.problem}`);
+    return { kind: "invalid", reason: parsed.problem };
+  }
   const { sampling } = parsed;
   const asked = { mode: "form" as const, message: describeSampling(sampling), fields: [] };
   const permission = await elicit({ ...asked, ...by });

@@ -174,5 +174,8 @@ describe("a server that asks for an answer of the client's model", () => {
     const { content } = await call({ params });
     expect(content[0]?.text).toMatch(/asked for an answer of a model, and|error/);
     expect([questions, sampled]).toEqual([[], []]);
+    expect(served.auditLines()).toContainEqual(
+      expect.objectContaining({ event: "decision", decision: "deny", rule: "servers[].sampling" }),
+    );
   });
 });
