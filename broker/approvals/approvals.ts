@@ -175,6 +175,9 @@ export interface Approval {
   planned?: number | undefined;
 }
 
+/** The answer of no model, where the call has ended, or its run is suspended until a person has answered. */
+const SUSPENDED: SamplingAnswer = { kind: "unsampled", why: "its run waits for a person, or has ended" };
+
 interface Why {
   rule?: string | undefined;
   reason?: string | undefined;
@@ -321,30 +324,39 @@ export class RunApprovals {
   }
 
   /** Puts a question of a server to a person. Waits for earlier questions first, but not for a suspension. */
-  async elicit(asked: ServerElicitation, signal: AbortSignal): Promise<ElicitationAnswer> {
+  elicit(asked: ServerElicitation, signal: AbortSignal): Promise<ElicitationAnswer> {
+    return this.#ofServer(signal, NOT_ASKED, () =>
+      this.#approver.elicit({ ...asked, runId: this.#runId }, signal),
+    );
+  }
+
+  /** Puts a server's request to the client's model. Waits as `elicit` does. */
+  sample(asked: Omit<SamplingRequest, "runId">, signal: AbortSignal): Promise<SamplingAnswer> {
+    return this.#ofServer(signal, SUSPENDED, () =>
+      this.#approver.sample({ ...asked, runId: this.#runId }, signal),
+    );
+  }
+
+  /** @param unasked the answer where the call has ended, or the run is suspended. */
+  async #ofServer<Answer>(signal: AbortSignal, unasked: Answer, ask: () => Promise<Answer>): Promise<Answer> {
     const suspending = this.#suspending.signal;
     // A plan waits for calls under way, and the call of this question waits for the plan.
     this.#planning.abort();
     this.#eliciting++;
     const answer = this.#turn.then(async () => {
-      if (signal.aborted || suspending.aborted) return NOT_ASKED;
-      return this.#approver.elicit({ ...asked, runId: this.#runId }, signal);
+      if (signal.aborted || suspending.aborted) return unasked;
+      return ask();
     });
     this.#turn = answer
       .catch(() => {})
       .finally(() => {
         if (--this.#eliciting === 0) this.#planning = new AbortController();
       });
-    if (suspending.aborted) return NOT_ASKED;
-    const given = new Promise<ElicitationAnswer>((resolve) => {
-      suspending.addEventListener("abort", () => resolve(NOT_ASKED), { once: true });
+    if (suspending.aborted) return unasked;
+    const given = new Promise<Answer>((resolve) => {
+      suspending.addEventListener("abort", () => resolve(unasked), { once: true });
     });
     return Promise.race([answer, given]);
-  }
-
-  /** Puts a server's request to the client's model. */
-  sample(asked: Omit<SamplingRequest, "runId">, signal: AbortSignal): Promise<SamplingAnswer> {
-    return this.#approver.sample({ ...asked, runId: this.#runId }, signal);
   }
 
   async #ask(
