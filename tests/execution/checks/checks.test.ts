@@ -8,6 +8,7 @@ import type { CallingRun, CallOutcome, RequestedCall } from "../../../broker/dis
 import type { InterceptorSettings } from "../../../configuration/configuration.ts";
 import { Checks } from "../../../execution/checks/checks.ts";
 import type { PolicyDecided } from "../../../protocol/call-decision.ts";
+import { digestOf } from "../../../protocol/canonical-json.ts";
 import { Redactor } from "../../../secrets/redaction.ts";
 import { newFolder } from "../../temporary-folder.ts";
 
@@ -154,6 +155,31 @@ describe("a check of others", () => {
       structuredContent: { n: "***" },
     });
     expect(noted.map(({ decision }) => decision)).toEqual(["replace", "ask", "replace"]);
+    const sent = digestOf({ to: "bob", n: "12345678901234567890" });
+    expect(noted.map(({ argumentsDigest }) => argumentsDigest)).toEqual([sent, undefined, undefined]);
+  });
+
+  it.each([
+    ["echoes", CALL, { to: "bob", password: "[REDACTED]" }],
+    ["echoes in a name", CALL, { "[REDACTED]": 1 }],
+    [
+      "echoes beside the call's own",
+      { ...CALL, arguments: { to: "[REDACTED]", password: "hunter2@vault" } },
+      { to: "[REDACTED]", password: "[REDACTED]" },
+    ],
+  ])("has no mark sent in the place of a secret that it was not shown: %s", async (_, call, given) => {
+    const { url } = await checkAt(() => ({ decision: "replace", arguments: given }));
+    const { make, made, noted } = under([settings({ url, on: ["call"] })]);
+    expect(messageIn(await make("local", call))).toContain("its answer has [REDACTED] in the place of");
+    expect(made).toEqual([]);
+    expect(noted).toMatchObject([{ decision: "deny" }]);
+  });
+
+  it("gives back marks that the program has sent", async () => {
+    const { url } = await checkAt(() => ({ decision: "replace", arguments: { to: "[REDACTED]" } }));
+    const { make, made } = under([settings({ url, on: ["call"] })]);
+    await make("local", { tool: CALL.tool, arguments: { to: "[REDACTED]", cc: "eve" } });
+    expect(made).toMatchObject([{ call: { arguments: { to: "[REDACTED]" } } }]);
   });
 
   it("sees failures that a server words, and none of calls that reached no server", async () => {
