@@ -123,6 +123,8 @@ export interface CallingRun {
   onProgress?: OnCallProgress | undefined;
   /** Why a person has to approve the call, also where the policy allows it. */
   asks?: DecisionGround | undefined;
+  /** Whether the tool was hidden when the call came. Then it is not made, also where the policy shows it by now. */
+  isHidden?: boolean | undefined;
 }
 
 /** Answers the calls of programs. Every failure is an outcome. */
@@ -277,8 +279,7 @@ export class Dispatcher implements CallDispatcher {
         ? before
         : Object.assign(before, { flow: follow, shown: this.#options.flow?.run.conversationLabels });
     const decided = await this.#authorize(tool, call.arguments, history);
-    const decision: Decision =
-      decided.kind === "allow" && run.asks !== undefined ? { kind: "ask", ...run.asks } : decided;
+    const decision = decisionIn(run, decided);
     const flow = this.#options.flow?.run.isLabelled === true ? await follow?.() : undefined;
     const ground = groundOf(decision);
     if (decision.kind !== "allow" || ground.rule !== undefined)
@@ -383,8 +384,13 @@ export class Dispatcher implements CallDispatcher {
       if (changesSomething(tool)) way.planned = await run.approvals.unasked(tool, call.arguments);
       return undefined;
     }
-    const { rule, reason } = decision;
-    const approving = run.approvals.approve(tool, call.arguments, run.signal, { rule, reason, flow });
+    const { rule } = decision;
+    const reasons = new Set([decision.reason, run.asks?.reason].filter((each) => each !== undefined));
+    const reason = reasons.size === 0 ? undefined : [...reasons].join("; ");
+    const isOfCheck = run.asks !== undefined;
+    const approving = run.approvals.approve(tool, call.arguments, run.signal, {
+      ...{ rule, reason, flow, isOfCheck },
+    });
     const approval = await wait.during(approving);
     way.permission = { decision: approval.decision, approver: approval.by };
     way.planned = approval.planned;
@@ -571,6 +577,13 @@ function groundOf({ rule, reason }: DecisionGround): DecisionGround {
   return { ...(rule === undefined ? {} : { rule }), ...(reason === undefined ? {} : { reason }) };
 }
 
+/** What counts of the policy's decision about a call in this run. */
+function decisionIn({ asks, isHidden }: CallingRun, decided: Decision): Decision {
+  if (decided.kind !== "allow" && decided.kind !== "ask") return decided;
+  if (isHidden === true) return { kind: "unavailable" };
+  return decided.kind === "allow" && asks !== undefined ? { kind: "ask", ...asks } : decided;
+}
+
 /** Refuses a call that the policy hides or forbids. */
 function refuseByPolicy(name: string, decision: Decision): Ended {
   if (decision.kind === "unavailable") {
@@ -686,7 +699,10 @@ async function answerSampling(
   };
   if (isOneTooMany) return refuse(`a call may ask for ${MAX_SAMPLES}`);
   const parsed = parseSampling(params, redact);
-  if (!parsed.ok) return { kind: "invalid", reason: parsed.problem };
+  if (!parsed.ok) {
+    note("deny", `no model answered the server: it ${parsed.problem}`);
+    return { kind: "invalid", reason: parsed.problem };
+  }
   const { sampling } = parsed;
   const asked = { mode: "form" as const, message: describeSampling(sampling), fields: [] };
   const permission = await elicit({ ...asked, ...by });

@@ -14,6 +14,21 @@ interface CatalogContext {
   index?: ToolIndex | undefined;
   /** Ranks the results of the search by words, if present. */
   ranking?: RankingStage | undefined;
+  /** Whether it may be known of a server whose tools are unknown. By default it may. */
+  isKnown?: ((module: string) => boolean) | undefined;
+}
+
+/** How a view differs from its catalog besides the tools that it has. */
+interface ViewOptions {
+  /** The index of the preceding view. */
+  readonly index?: ToolIndex | undefined;
+  /** Returns why the user may not see a tool, if that may be told. */
+  readonly whyHidden?: ((tool: Tool) => string | undefined) | undefined;
+  /**
+   * Whether the user may know that there is such a tool, or a server of this module. What they may not know of is as what does not
+   * exist. By default they may know of everything.
+   */
+  readonly isKnown?: ((module: string, tool?: Tool) => boolean) | undefined;
 }
 
 /** The result of a search in a catalog. */
@@ -28,6 +43,8 @@ export interface FoundTools {
   readonly problem?: string;
 }
 
+const NONE: ReadonlyMap<string, string> = new Map();
+
 /**
  * The tools of the servers in use at one moment, or a view of the tools among them that a user may see. A view has the same
  * queries, and answers as if there were no other tools. When servers list something else, ptc makes a new catalog. An existing
@@ -37,8 +54,6 @@ export class ToolCatalog {
   readonly servers: readonly ServerTools[];
   /** Modules of all servers in the configuration, including servers with unknown tools. */
   readonly configured: readonly string[];
-  /** Configured servers whose tools are unknown, by module, with the current reason. */
-  readonly unlisted: ReadonlyMap<string, string>;
   readonly #context: CatalogContext;
   readonly #tools: ReadonlyMap<string, Tool>;
   readonly #index: ToolIndex;
@@ -52,7 +67,6 @@ export class ToolCatalog {
   ) {
     this.servers = servers;
     this.configured = context.configured ?? servers.map(({ module }) => module);
-    this.unlisted = context.unlisted ?? new Map();
     this.#context = context;
     this.#tools = new Map(servers.flatMap(({ tools }) => tools.map((tool) => [tool.namespacedName, tool])));
     this.#index = context.index ?? new ToolIndex();
@@ -62,25 +76,38 @@ export class ToolCatalog {
   /**
    * A view of this catalog with the tools that a user may see. It does not share the index, because the rarity of words, and
    * therefore the ranking, differs between views.
-   *
-   * @param index the index of the preceding view.
-   * @param whyHidden returns why the user may not see a tool, if that may be told.
    */
   visibleTo(
     isVisible: (tool: Tool) => boolean,
-    index?: ToolIndex,
-    whyHidden: (tool: Tool) => string | undefined = () => undefined,
+    { index, whyHidden, isKnown = () => true }: ViewOptions = {},
   ): ToolCatalog {
     const hidden = new Map(this.#hidden);
-    const servers = this.servers.map((server) => ({
-      ...server,
-      tools: server.tools.filter((tool) => {
-        if (isVisible(tool)) return true;
-        hidden.set(tool.namespacedName, whyHidden(tool));
-        return false;
-      }),
-    }));
-    return new ToolCatalog(servers, { ...this.#context, index }, hidden);
+    const unknown = new Set(
+      this.servers
+        .filter(({ module, tools }) => tools.length > 0 && !tools.some((tool) => isKnown(module, tool)))
+        .map(({ module }) => module),
+    );
+    const before = this.#context.isKnown ?? (() => true);
+    const mayKnow = (module: string) => !unknown.has(module) && before(module) && isKnown(module);
+    const servers = this.servers
+      .filter(({ module }) => mayKnow(module))
+      .map((server) => ({
+        ...server,
+        tools: server.tools.filter((tool) => {
+          if (isVisible(tool)) return true;
+          if (isKnown(server.module, tool)) hidden.set(tool.namespacedName, whyHidden?.(tool));
+          return false;
+        }),
+      }));
+    const configured = this.configured.filter(mayKnow);
+    return new ToolCatalog(servers, { ...this.#context, configured, index, isKnown: mayKnow }, hidden);
+  }
+
+  /** Configured servers whose tools are unknown, by module, with the current reason. */
+  get unlisted(): ReadonlyMap<string, string> {
+    const { unlisted = NONE, isKnown } = this.#context;
+    // The reasons change while the catalog is used.
+    return isKnown === undefined ? unlisted : new Map([...unlisted].filter(([module]) => isKnown(module)));
   }
 
   /** The tool with exactly this namespaced name. */

@@ -2,7 +2,13 @@
 import { isObject } from "../base/json.ts";
 import { visibleLine } from "../base/visible-text.ts";
 import { similarNames } from "../catalog/search/similar-names.ts";
-import { matchesPattern, namespacedName, PROGRAMS_MODULE, serverModule } from "../protocol/tool-names.ts";
+import {
+  matchesPattern,
+  mayMatchModule,
+  namespacedName,
+  PROGRAMS_MODULE,
+  serverModule,
+} from "../protocol/tool-names.ts";
 import { LOCAL_SERVER } from "../upstream/local/local-tool.ts";
 import type { Configuration, ToolPattern } from "./configuration.ts";
 import type { Problem } from "./configuration-error.ts";
@@ -149,12 +155,4 @@ export function unmatchedPatterns(
         return { ...entry, message: `${place}: '${entry.pattern}' matches no tool; ${advice}` };
       })
   );
-}
-
-function mayMatchModule(pattern: string, module: string): boolean {
-  const wildcard = pattern.indexOf("*");
-  const prefix = `mcp__${module}__`;
-  if (wildcard < 0) return pattern.startsWith(prefix);
-  const literal = pattern.slice(0, wildcard);
-  return literal.startsWith(prefix) || prefix.startsWith(literal);
 }

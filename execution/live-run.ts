@@ -6,6 +6,7 @@ import { RunFlow } from "../broker/flow/run-flow.ts";
 import { UNKNOWN_LABEL } from "../broker/policy/data-flow.ts";
 import { type RunRead, RunState } from "../broker/policy/run-history.ts";
 import { isListed } from "../broker/policy/value-lists.ts";
+import type { Tool } from "../catalog/tool.ts";
 import type { ToolCatalog } from "../catalog/tool-catalog.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { flowOf, followsValues } from "../configuration/policy/configured-flow.ts";
@@ -87,6 +88,7 @@ export async function openScope(request: RunRequest, host: RunHost, facts: RunFa
     host.notifier && tellOfQuestions(host.notifier, { context, program: shown }, redaction.redactor);
   const model = configuration.servers.find((server) => server.transport === "model");
   const made = earlier ? extractsIn(earlier.calls) : 0;
+  const isVisible = (tool: Tool) => host.authorizer.isVisible(context, tool);
   const dispatching = {
     ...{ context, ...callable, authorizer: host.authorizer, validator: host.validator },
     redact: (message: string) => redactor.redactText(message).value,
@@ -106,7 +108,7 @@ export async function openScope(request: RunRequest, host: RunHost, facts: RunFa
       dispatcher: new Dispatcher({ ...dispatching, state: read, flow: followed, rehearsal }),
       flow: followed?.run,
       surroundings: {
-        checks: host.checks?.forRun({ runId, context, tools, isRehearsal: true }),
+        checks: host.checks?.forRun({ runId, context, tools, isVisible, isRehearsal: true }),
         allowance: request.allowance,
         extracts: model && { maxCalls: model.maxCalls, made: extractsIn(calls) },
       },
@@ -124,7 +126,7 @@ export async function openScope(request: RunRequest, host: RunHost, facts: RunFa
       traced,
       trace,
       beforeCalls: beforeCalls && (() => beforeCalls(runId)),
-      checks: host.checks?.forRun({ runId, context, tools }),
+      checks: host.checks?.forRun({ runId, context, tools, isVisible }),
       startLogin: host.startLogin?.(context.principal),
       loginAddress: host.loginAddress?.(context.principal),
       extracts: model && { maxCalls: model.maxCalls, made },

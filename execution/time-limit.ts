@@ -12,7 +12,7 @@ export interface Pausable {
 }
 
 /**
- * The time limit of a program. The time stops while the program is paused because a person is asked something. It does not stop for
+ * The time limit of a program. The time stops while the program is paused because a person, or the client's model, is asked something. It does not stop for
  * a program that cannot be paused.
  */
 export class TimeLimit {
@@ -97,7 +97,7 @@ export class TimeLimit {
   }
 }
 
-/** Stops the time of a program while a person is asked, and while the person visits a URL that a server gave. */
+/** Stops the time of a program while a person or the client's model is asked, and while the person visits a URL that a server gave. */
 export function pauseWhileAsked(timeLimit: TimeLimit): QuestionInterceptor {
   const pausing = async <T>(answer: () => Promise<T>): Promise<T> => {
     timeLimit.open();
@@ -109,6 +109,7 @@ export function pauseWhileAsked(timeLimit: TimeLimit): QuestionInterceptor {
   };
   return (next) => ({
     ask: (request, signal) => pausing(() => next.ask(request, signal)),
+    sample: (request, signal) => pausing(() => next.sample(request, signal)),
     elicit: (elicitation, signal) =>
       pausing(async () => {
         const answer = await next.elicit(elicitation, signal);

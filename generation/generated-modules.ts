@@ -28,7 +28,7 @@ export interface HeldModules extends StoredCatalog {
 
 /** The generated modules of the servers in use. A module that was edited after generation is not loaded. */
 export class GeneratedModules implements ModuleSource {
-  readonly unlisted: ReadonlyMap<string, string>;
+  readonly #known: { readonly unlisted: ReadonlyMap<string, string> };
   readonly #directory: string;
   readonly #held: ReadonlyMap<string, string>;
   readonly #modules: ReadonlyMap<string, string | undefined>;
@@ -45,7 +45,7 @@ export class GeneratedModules implements ModuleSource {
    * @param callable namespaced names of the tools that programs may call.
    * @param printer of the language whose modules these are.
    * @param held texts by path that are in no folder.
-   * @param unlisted why the tools of servers cannot be called now, by module.
+   * @param known has why the tools of servers cannot be called now, by module.
    */
   constructor(
     directory: string,
@@ -53,14 +53,18 @@ export class GeneratedModules implements ModuleSource {
     callable: ReadonlySet<string>,
     printer: Pick<LanguagePrinter, "modulePath" | "readModule">,
     held: HeldModules["files"] = new Map(),
-    unlisted: ReadonlyMap<string, string> = new Map(),
+    known: { readonly unlisted: ReadonlyMap<string, string> } = { unlisted: new Map() },
   ) {
-    this.unlisted = unlisted;
+    this.#known = known;
     this.#directory = directory;
     this.#held = held;
     this.#modules = modules;
     this.#callable = callable;
     this.#printer = printer;
+  }
+
+  get unlisted(): ReadonlyMap<string, string> {
+    return this.#known.unlisted;
   }
 
   modules(): readonly string[] {

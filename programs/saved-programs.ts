@@ -98,11 +98,21 @@ export class SavedPrograms {
       load: async (tool) => this.#sourceOf(tool, own),
       others: this.programs.filter((each) => !own.includes(each)).map((each) => describeOther(each, printer)),
     };
-    const { unlisted } = modules;
+    // The reasons change while the modules are used.
+    const unlisted = () => modules.unlisted;
     if (own.length === 0)
-      return { modules: () => modules.modules(), load: (name) => modules.load(name), unlisted, saved };
+      return {
+        modules: () => modules.modules(),
+        load: (name) => modules.load(name),
+        get unlisted() {
+          return unlisted();
+        },
+        saved,
+      };
     return {
-      unlisted,
+      get unlisted() {
+        return unlisted();
+      },
       modules: () => [...modules.modules(), PROGRAMS_MODULE].sort(),
       load: async (name) => (name === PROGRAMS_MODULE ? module() : modules.load(name)),
       saved,

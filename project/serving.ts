@@ -192,6 +192,10 @@ class FollowedPolicy implements Authorizer {
     return this.#policy.isVisible(...asked);
   }
 
+  isKnown(...asked: Parameters<NonNullable<Authorizer["isKnown"]>>) {
+    return this.#policy.isKnown?.(...asked) !== false;
+  }
+
   whyHidden(...asked: Parameters<NonNullable<Authorizer["whyHidden"]>>) {
     return this.#policy.whyHidden?.(...asked);
   }

@@ -31,6 +31,8 @@ export interface PolicyDecided {
   /** The entry of a list, or the name of the policy, that decided. */
   rule?: string | undefined;
   reason?: string | undefined;
+  /** Of the arguments that a check puts in the place of those of the program. */
+  argumentsDigest?: string | undefined;
 }
 
 /** How a question about a call was answered. */

@@ -102,6 +102,15 @@ export function matchesPattern(pattern: string, name: string): boolean {
   return position <= end;
 }
 
+/** Whether a pattern may match tools of a module whose tools are not known. */
+export function mayMatchModule(pattern: string, module: string): boolean {
+  const wildcard = pattern.indexOf("*");
+  const prefix = namespacedName(module, "");
+  if (wildcard < 0) return pattern.startsWith(prefix);
+  const literal = pattern.slice(0, wildcard);
+  return literal.startsWith(prefix) || prefix.startsWith(literal);
+}
+
 /** The module of saved programs. The catalog lists them as the tools of a server of this name. */
 export const PROGRAMS_MODULE = "programs";
 

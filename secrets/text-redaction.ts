@@ -51,5 +51,14 @@ export function redactedToken(kind: string): string {
 /** Replaces a part of a value that exceeds the allowed nesting. */
 export const TOO_DEEP = "[REDACTED:too-deep]";
 
+const MARK = /\[REDACTED(?::[^\]\s"]*)?\]/g;
+
+/** How often a text has each of these marks. */
+export function countMarks(text: string): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const [mark] of text.matchAll(MARK)) counts.set(mark, (counts.get(mark) ?? 0) + 1);
+  return counts;
+}
+
 /** Replaces a configured value in an error of a server (redaction-secrets.ts). */
 export const MASKED = "[redacted]";

@@ -95,11 +95,11 @@ export function buildProgramTools(
     context,
   );
   const views = new ByViewer((viewer) =>
-    inUse.visibleTo(
-      (tool) => authorizer.isVisible(viewer, tool),
-      served.indexes?.of(viewer),
-      (tool) => authorizer.whyHidden?.(viewer, tool),
-    ),
+    inUse.visibleTo((tool) => authorizer.isVisible(viewer, tool), {
+      index: served.indexes?.of(viewer),
+      whyHidden: (tool) => authorizer.whyHidden?.(viewer, tool),
+      isKnown: (module, tool) => authorizer.isKnown?.(viewer, module, tool) !== false,
+    }),
   );
   const directory = generatedDirectory(configuration);
   // Modules include the tools of servers that are off, so that a call fails with the reason.
@@ -112,13 +112,12 @@ export function buildProgramTools(
       }),
     );
     return new ByViewer((viewer): ModuleSource => {
-      const names = all.visibleTo((tool) => authorizer.isVisible(viewer, tool)).names();
-      const callable = new Set(names);
-      const generated = new GeneratedModules(
-        ...([directory, digests, callable, printer] as const),
-        held?.files,
-        context.unlisted,
-      );
+      const view = all.visibleTo((tool) => authorizer.isVisible(viewer, tool), {
+        isKnown: (module, tool) => authorizer.isKnown?.(viewer, module, tool) !== false,
+      });
+      const callable = new Set(view.names());
+      const known = new Map([...digests].filter(([module]) => view.server(module) !== undefined));
+      const generated = new GeneratedModules(directory, known, callable, printer, held?.files, view);
       return programs === undefined ? generated : programs.beside(generated, printer, callable);
     });
   };

@@ -353,12 +353,13 @@ function callMembers(call: AuditedCall, redact: Redact): AuditMembers {
 }
 
 function decisionMembers(
-  { server, tool, decision, rule, reason }: PolicyDecided,
+  { server, tool, decision, rule, reason, argumentsDigest }: PolicyDecided,
   redact: Redact,
 ): AuditMembers {
   return {
     server: boundMadeUpName(redact(server)),
     tool: boundMadeUpName(redact(tool)),
+    ...(argumentsDigest === undefined ? {} : { arguments_digest: argumentsDigest }),
     decision,
     rule: rule && redact(rule),
     reason: reason && redact(reason),

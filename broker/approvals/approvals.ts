@@ -175,10 +175,15 @@ export interface Approval {
   planned?: number | undefined;
 }
 
+/** The answer of no model, where the call has ended, or its run is suspended until a person has answered. */
+const SUSPENDED: SamplingAnswer = { kind: "unsampled", why: "its run waits for a person, or has ended" };
+
 interface Why {
   rule?: string | undefined;
   reason?: string | undefined;
   flow?: CallFlow | undefined;
+  /** Whether what is asked is about this very call, so that nothing that was approved for further calls covers it. */
+  isOfCheck?: boolean | undefined;
 }
 
 const APPROVALS = { once: "approved-once", run: "approved-for-run", denied: "denied" } as const;
@@ -283,7 +288,7 @@ export class RunApprovals {
   }
 
   /**
-   * Asks about one call, unless its tool was approved for the run. Waits for earlier questions first.
+   * Asks about one call, unless its tool was approved for the run and no check asks. Waits for earlier questions first.
    *
    * @param why shown to the person who decides: why a rule requires the question, and where the values come from.
    */
@@ -319,35 +324,49 @@ export class RunApprovals {
   }
 
   /** Puts a question of a server to a person. Waits for earlier questions first, but not for a suspension. */
-  async elicit(asked: ServerElicitation, signal: AbortSignal): Promise<ElicitationAnswer> {
+  elicit(asked: ServerElicitation, signal: AbortSignal): Promise<ElicitationAnswer> {
+    return this.#ofServer(signal, NOT_ASKED, () =>
+      this.#approver.elicit({ ...asked, runId: this.#runId }, signal),
+    );
+  }
+
+  /** Puts a server's request to the client's model. Waits as `elicit` does. */
+  sample(asked: Omit<SamplingRequest, "runId">, signal: AbortSignal): Promise<SamplingAnswer> {
+    return this.#ofServer(signal, SUSPENDED, () =>
+      this.#approver.sample({ ...asked, runId: this.#runId }, signal),
+    );
+  }
+
+  /** @param unasked the answer where the call has ended, or the run is suspended. */
+  async #ofServer<Answer>(signal: AbortSignal, unasked: Answer, ask: () => Promise<Answer>): Promise<Answer> {
     const suspending = this.#suspending.signal;
     // A plan waits for calls under way, and the call of this question waits for the plan.
     this.#planning.abort();
     this.#eliciting++;
     const answer = this.#turn.then(async () => {
-      if (signal.aborted || suspending.aborted) return NOT_ASKED;
-      return this.#approver.elicit({ ...asked, runId: this.#runId }, signal);
+      if (signal.aborted || suspending.aborted) return unasked;
+      return ask();
     });
     this.#turn = answer
       .catch(() => {})
       .finally(() => {
         if (--this.#eliciting === 0) this.#planning = new AbortController();
       });
-    if (suspending.aborted) return NOT_ASKED;
-    const given = new Promise<ElicitationAnswer>((resolve) => {
-      suspending.addEventListener("abort", () => resolve(NOT_ASKED), { once: true });
+    if (suspending.aborted) return unasked;
+    const given = new Promise<Answer>((resolve) => {
+      suspending.addEventListener("abort", () => resolve(unasked), { once: true });
     });
     return Promise.race([answer, given]);
   }
 
-  /** Puts a server's request to the client's model. */
-  sample(asked: Omit<SamplingRequest, "runId">, signal: AbortSignal): Promise<SamplingAnswer> {
-    return this.#approver.sample({ ...asked, runId: this.#runId }, signal);
-  }
-
-  async #ask(tool: Tool, args: unknown, signal: AbortSignal, { rule, reason, flow }: Why): Promise<Approval> {
+  async #ask(
+    tool: Tool,
+    args: unknown,
+    signal: AbortSignal,
+    { rule, reason, flow, isOfCheck = false }: Why,
+  ): Promise<Approval> {
     const key = `${tool.namespacedName} ${tool.definitionDigest}`;
-    const grant = this.#grants.take(tool.namespacedName, tool.definitionDigest, args);
+    const grant = isOfCheck ? undefined : this.#grants.take(tool.namespacedName, tool.definitionDigest, args);
     if (grant !== undefined) return { decision: "approved-for-run", by: grant.by };
     const { namespacedName, definitionDigest } = tool;
     const plan = this.#plan;

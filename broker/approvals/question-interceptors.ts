@@ -11,12 +11,12 @@ import {
 import { withArguments } from "./plan.ts";
 
 /**
- * Wraps every question of one run to a person: whether a call may be made, and questions of servers. It receives the approver and
+ * Wraps every question of one run: to a person, whether a call may be made, and questions of servers; and to the client's model. It receives the approver and
  * returns the methods that it replaces; all others stay unchanged.
  */
 export type QuestionInterceptor = (
   next: CompleteApprover,
-) => Partial<Pick<CompleteApprover, "ask" | "elicit">>;
+) => Partial<Pick<CompleteApprover, "ask" | "elicit" | "sample">>;
 
 /**
  * Wraps an approver in interceptors. The first of the list is the outermost: it sees a question first and its answer last.

@@ -11,7 +11,9 @@ const MAX_ANSWER_BYTES = 1024 * 1024;
 const MAX_MESSAGES = 100;
 const MAX_TOKENS = 4_096;
 const MAX_STOP_SEQUENCES = 16;
-const MAX_SHOWN_CHARS = 1_500;
+const MAX_HINTS = 10;
+/** As many as of the arguments of a call that a person is asked about. */
+const MAX_SHOWN_CHARS = 12_000;
 /** How many answers a server may ask for in one call. */
 export const MAX_SAMPLES = 5;
 
@@ -76,7 +78,10 @@ export function parseSampling(
   }
   const asked = typeof maxTokens === "number" && maxTokens >= 1 ? Math.floor(maxTokens) : MAX_TOKENS;
   const stops = Array.isArray(stopSequences)
-    ? stopSequences.filter((each) => typeof each === "string").slice(0, MAX_STOP_SEQUENCES)
+    ? stopSequences
+        .filter((each) => typeof each === "string")
+        .slice(0, MAX_STOP_SEQUENCES)
+        .map(redact)
     : [];
   const sampling: Sampling = {
     messages,
@@ -84,7 +89,7 @@ export function parseSampling(
     maxTokens: Math.min(asked, MAX_TOKENS),
     ...(typeof temperature === "number" && Number.isFinite(temperature) ? { temperature } : {}),
     ...(stops.length === 0 ? {} : { stopSequences: stops }),
-    ...(isObject(modelPreferences) ? { modelPreferences } : {}),
+    ...(isObject(modelPreferences) ? { modelPreferences: preferencesOf(modelPreferences, redact) } : {}),
   };
   if (Buffer.byteLength(writeJson(sampling)) > MAX_REQUEST_BYTES)
     return wrong(`with more than ${MAX_REQUEST_BYTES} bytes`);
@@ -107,15 +112,39 @@ export function parseSampled(response: unknown): SamplingAnswer {
 }
 
 /** What a person reads who is asked, in lines. The texts are the server's. */
-export function describeSampling({ messages, systemPrompt, maxTokens }: Sampling): string {
+export function describeSampling({
+  messages,
+  systemPrompt,
+  maxTokens,
+  stopSequences = [],
+}: Sampling): string {
   const said = [
     ...(systemPrompt === undefined ? [] : [`system: ${systemPrompt}`]),
     ...messages.map(
       ({ role, content }) => `${role}: ${content.type === "text" ? content.text : `(${content.type})`}`,
     ),
+    ...stopSequences.map((each) => `stops at: ${each}`),
   ].join("\n");
-  const shown = said.length <= MAX_SHOWN_CHARS ? said : `${said.slice(0, MAX_SHOWN_CHARS)} ...`;
+  const rest = said.length - MAX_SHOWN_CHARS;
+  const shown = rest <= 0 ? said : `${said.slice(0, MAX_SHOWN_CHARS)} ... (${rest} more characters)`;
   return `It wants an answer of your model, of up to ${maxTokens} tokens, to this:\n${visibleLines(shown)}`;
+}
+
+/** The hints and the priorities of a server, and nothing else that it says of models. */
+function preferencesOf(
+  { hints, ...given }: Readonly<Record<string, unknown>>,
+  redact: (text: string) => string,
+): Readonly<Record<string, unknown>> {
+  const names = (Array.isArray(hints) ? (hints as unknown[]) : [])
+    .flatMap((hint) => (isObject(hint) && typeof hint.name === "string" ? [hint.name] : []))
+    .slice(0, MAX_HINTS);
+  const priorities = ["costPriority", "speedPriority", "intelligencePriority"].filter(
+    (name) => typeof given[name] === "number",
+  );
+  return {
+    ...(names.length === 0 ? {} : { hints: names.map((name) => ({ name: redact(name) })) }),
+    ...Object.fromEntries(priorities.map((name) => [name, given[name]])),
+  };
 }
 
 function contentOf(block: unknown, redact: (text: string) => string): Content | undefined {
@@ -123,6 +152,6 @@ function contentOf(block: unknown, redact: (text: string) => string): Content | 
   const { type, text, data, mimeType } = block;
   if (type === "text" && typeof text === "string") return { type, text: redact(text) };
   if ((type === "image" || type === "audio") && typeof data === "string" && typeof mimeType === "string")
-    return { type, data, mimeType };
+    return { type, data, mimeType: redact(mimeType) };
   return undefined;
 }

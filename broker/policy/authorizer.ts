@@ -54,6 +54,11 @@ export interface Authorizer {
    * program can call any name.
    */
   isVisible(viewer: Viewer, tool: Tool): boolean;
+  /**
+   * Whether a viewer may know that there is a server of this module, or this tool of it. What they may not know of is as what does not
+   * exist, whatever asks for it. If absent, they may know of everything.
+   */
+  isKnown?(viewer: Viewer, module: string, tool?: Tool): boolean;
   /** Why a tool is hidden, if the author of a rule wrote a reason to be shown. */
   whyHidden?(viewer: Viewer, tool: Tool): string | undefined;
   /**

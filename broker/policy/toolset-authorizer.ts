@@ -1,6 +1,6 @@
 import type { Tool } from "../../catalog/tool.ts";
 import type { Identified, RunContext } from "../../protocol/run-context.ts";
-import { matchesPattern } from "../../protocol/tool-names.ts";
+import { matchesPattern, mayMatchModule } from "../../protocol/tool-names.ts";
 import type { Access, Authorizer, Decision, Viewer } from "./authorizer.ts";
 import type { RunHistory } from "./run-history.ts";
 
@@ -30,6 +30,14 @@ export class ToolsetAuthorizer implements Authorizer {
     return this.#missing(viewer, tool) === undefined && this.#within.isVisible(viewer, tool);
   }
 
+  isKnown(viewer: Viewer, module: string, tool?: Tool): boolean {
+    const { toolsets = [] } = viewer;
+    if (!toolsets.every((name) => this.#patternsOf(name).some((each) => mayMatchModule(each, module))))
+      return false;
+    if (tool !== undefined && this.#missing(viewer, tool) !== undefined) return false;
+    return this.#within.isKnown?.(viewer, module, tool) !== false;
+  }
+
   whyHidden(viewer: Viewer, tool: Tool): string | undefined {
     if (this.#missing(viewer, tool) !== undefined) return undefined;
     return this.#within.whyHidden?.(viewer, tool);
@@ -45,9 +53,12 @@ export class ToolsetAuthorizer implements Authorizer {
 
   /** The first toolset of somebody that does not have a tool. */
   #missing({ toolsets = [] }: Identified, { namespacedName }: Tool): string | undefined {
-    return toolsets.find((name) => {
-      const patterns = Object.hasOwn(this.#toolsets, name) ? this.#toolsets[name] : undefined;
-      return patterns?.some((each) => matchesPattern(each, namespacedName)) !== true;
-    });
+    return toolsets.find(
+      (name) => !this.#patternsOf(name).some((each) => matchesPattern(each, namespacedName)),
+    );
+  }
+
+  #patternsOf(toolset: string): readonly string[] {
+    return (Object.hasOwn(this.#toolsets, toolset) ? this.#toolsets[toolset] : undefined) ?? [];
   }
 }

@@ -17,10 +17,12 @@ import type { CallingRun, CallOutcome, RequestedCall } from "../../broker/dispat
 import type { Tool } from "../../catalog/tool.ts";
 import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
 import type { InterceptorSettings } from "../../configuration/configuration.ts";
+import { digestInTurns } from "../../protocol/canonical-json.ts";
 import { MAX_NESTING_DEPTH, MAX_VALUES } from "../../protocol/limits.ts";
 import type { RunContext } from "../../protocol/run-context.ts";
 import { matchesPattern } from "../../protocol/tool-names.ts";
 import type { Redactor } from "../../secrets/redaction.ts";
+import { countMarks } from "../../secrets/text-redaction.ts";
 import type { AskingSurroundings } from "./ask-check.ts";
 
 /** The largest answer. */
@@ -50,7 +52,7 @@ type Counted = { readonly answer: Answer; readonly failure?: string | undefined 
 export interface ChecksOptions extends AskingSurroundings {
   readonly settings: () => readonly InterceptorSettings[];
   /** Takes secrets out of what is sent. */
-  readonly redactor: Pick<Redactor, "redactValue">;
+  readonly redactor: Pick<Redactor, "redactValue" | "redactInTurns">;
 }
 
 /** The run whose calls are checked. */
@@ -58,6 +60,8 @@ interface CheckedRun {
   readonly runId: string;
   readonly context: RunContext;
   readonly tools: Pick<ToolCatalog, "get">;
+  /** Whether its principal sees a tool. */
+  readonly isVisible: (tool: Tool) => boolean;
   /** Whether its changes are not made. */
   readonly isRehearsal?: boolean | undefined;
 }
@@ -82,6 +86,8 @@ export class Checks {
       const tool = checked.tools.get(call.tool);
       const asked = tool === undefined ? [] : this.#of(tool);
       if (tool === undefined || asked.length === 0) return next(call, run);
+      // Nobody reads of a call, nor answers for one, that its principal may not know to be possible.
+      if (!checked.isVisible(tool)) return next(call, { ...run, isHidden: true });
       const before = await this.#beforeCall(asked, { checked, tool, call, run });
       if ("outcome" in before) return before.outcome;
       const outcome = await next(before.call, { ...run, asks: before.asks ?? run.asks });
@@ -106,7 +112,7 @@ export class Checks {
     for (const check of checks.filter(({ on }) => on.includes("call"))) {
       const { answer, failure } = await this.#ask(check, { ...about, call }, undefined);
       const ground = groundOf(check, answer, failure);
-      this.#note(about, answer, ground);
+      this.#note(about, answer, ground, await this.#digestOf(answer));
       if (answer.decision === "deny") return { outcome: refused(call, about.tool, ground) };
       if (answer.decision === "ask") asks ??= ground;
       if (answer.decision === "replace") call = { ...call, arguments: answer.arguments, rounded: undefined };
@@ -154,7 +160,9 @@ export class Checks {
         const { askCheck } = await import("./ask-check.ts");
         const request = { id: `msg_${randomUUID()}`, body, maxAnswerBytes: MAX_ANSWER_BYTES };
         const text = await askCheck(check, request, signal, this.#options);
-        return { answer: parseAnswer(text, outcome === undefined) };
+        const answer = parseAnswer(text, outcome === undefined);
+        if (outcome === undefined && answer.decision === "replace") refuseMarks(call, answer.arguments);
+        return { answer };
       } finally {
         leave();
       }
@@ -179,11 +187,18 @@ export class Checks {
     return places;
   }
 
+  /** The digest of the arguments that a check gives, without secrets, as in the lines of calls. */
+  async #digestOf(answer: Answer): Promise<string | undefined> {
+    if (answer.decision !== "replace") return undefined;
+    return digestInTurns((await this.#options.redactor.redactInTurns(answer.arguments)).value);
+  }
+
   /** Notes in the audit log what a check answered, unless it allowed what it was asked about. */
-  #note({ tool, call, run }: About, { decision }: Answer, ground: Ground): void {
+  #note({ tool, call, run }: About, { decision }: Answer, ground: Ground, argumentsDigest?: string): void {
     if (decision === "allow" && ground.reason === undefined) return;
     const { server } = tool;
-    run.events?.onDecision?.({ server, tool: call.tool, decision, ...ground });
+    const sent = argumentsDigest === undefined ? {} : { argumentsDigest };
+    run.events?.onDecision?.({ server, tool: call.tool, decision, ...ground, ...sent });
   }
 }
 
@@ -242,6 +257,18 @@ function parseAnswer(text: string, isOfCall: boolean): Answer {
   if (answer.decision === "replace" && !isOfCall && answer.data === undefined)
     throw new Error("its answer replaces the result and has no `data`");
   return answer;
+}
+
+/**
+ * A check sees marks in the place of secrets. What it gives back is sent as it is, so a mark would go out in the place of the secret.
+ *
+ * @throws Error for arguments with a mark that those of the call do not have, or not as often.
+ */
+function refuseMarks(call: RequestedCall, given: unknown): void {
+  const own = countMarks(writeJson(call.arguments ?? null));
+  for (const [mark, count] of countMarks(writeJson(given)))
+    if (count > (own.get(mark) ?? 0))
+      throw new Error(`its answer has ${mark} in the place of a value that it was not shown`);
 }
 
 function groundOf({ name }: InterceptorSettings, answer: Answer, failure: string | undefined): Ground {

@@ -21,7 +21,7 @@ import type { SharedFacts } from "../../archive/shared-facts.ts";
 import { writeJson } from "../../base/json.ts";
 import type { Caller } from "../../identity/caller.ts";
 import { callerKey } from "../../protocol/run-context.ts";
-import { canShowForm, canShowUrl, claimOf } from "../mcp/elicitation.ts";
+import { canSample, canShowForm, canShowUrl, claimOf } from "../mcp/elicitation.ts";
 import { type Asker, buildServer, type StateSealer } from "../mcp/mcp-server.ts";
 import type { McpConnection, McpService } from "../mcp/service.ts";
 import { nameOfConversation, SESSION_MS } from "../mcp/shared-conversations.ts";
@@ -305,7 +305,10 @@ function aboutClient({ protocolVersion, clientInfo, capabilities }: InitializeRe
   return {
     protocolVersion: protocolVersion.slice(0, MAX_VERSION_CHARS),
     clientInfo: claimOf(clientInfo),
-    capabilities: form || url ? { elicitation: { ...form, ...url } } : {},
+    capabilities: {
+      ...(form || url ? { elicitation: { ...form, ...url } } : {}),
+      ...(canSample(capabilities) ? { sampling: {} } : {}),
+    },
   };
 }
 

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { type ApprovalAnswer, type ApprovalRequest, RunApprovals } from "../../broker/approvals/approvals.ts";
-import { Dispatcher } from "../../broker/dispatcher.ts";
+import { type CallOutcome, Dispatcher } from "../../broker/dispatcher.ts";
 import { PolicyAuthorizer } from "../../broker/policy/authorizer.ts";
 import type { Policy } from "../../broker/policy/policy.ts";
 import { IsolatingValidator } from "../../broker/schemas/schema-validator.ts";
@@ -36,6 +36,10 @@ interface Scene {
   /** Why a server's tools are not known. */
   unlisted?: [module: string, why: string][];
   redact?: (message: string) => string;
+  /** Why a check has a person asked about each call but the first. */
+  asks?: string;
+  /** Whether the tool was hidden when its checks were to be asked. */
+  isHidden?: boolean;
 }
 
 async function play({ tool, policy, answer, approve = [], answeredAfterMs = 0, calls, ...rest }: Scene) {
@@ -82,9 +86,11 @@ async function play({ tool, policy, answer, approve = [], answeredAfterMs = 0, c
   });
   const events = { onDecision: (decision: PolicyDecided) => void decided.push(decision) };
   const run = { approvals, events, signal: new AbortController().signal };
-  const outcomes = [];
+  const outcomes: CallOutcome[] = [];
   for (const call of calls ?? [{ tool: NAME, arguments: { path: "a" } }]) {
-    outcomes.push(await dispatcher.dispatch(call, run));
+    const isOfCheck = rest.asks !== undefined && outcomes.length > 0;
+    const asks = isOfCheck ? { rule: "interceptors.dlp", reason: rest.asks } : undefined;
+    outcomes.push(await dispatcher.dispatch(call, { ...run, asks, isHidden: rest.isHidden }));
   }
   return { outcomes, outcome: outcomes[0], called, decided, asked, connected, state: approvals.state };
 }
@@ -107,10 +113,25 @@ describe("dispatching a call", () => {
     expect(connected).toEqual(["my-files"]);
   });
 
+  it.each<[string, Partial<Policy>]>([
+    ["allows it", {}],
+    ["asks about it too", { ask: [NAME] }],
+  ])("asks about it where a check does, whatever was approved, where the policy %s", async (_, policy) => {
+    const call = { tool: NAME, arguments: { path: "a" } };
+    const { asked, outcomes, called } = await play({
+      ...{ policy: { ask: policy.ask ?? [] }, approve: policy.ask ? ["run", "denied"] : ["denied"] },
+      ...{ calls: [call, call], asks: "a new address" },
+    });
+    expect(asked.at(-1)?.reason).toContain("a new address");
+    expect(outcomes).toMatchObject([{ ok: true }, { ok: false, decision: "denied" }]);
+    expect(called).toHaveLength(1);
+  });
+
   it.each<[string, Scene]>([
     ["unknown", { calls: [{ tool: "mcp__my_files__other", arguments: {} }] }],
     ["blocked", { policy: { block: [NAME] } }],
     ["not on the allow list", { policy: { allow: [] } }],
+    ["hidden when its checks were to be asked", { isHidden: true }],
   ])("says of a tool that is %s that it is not available, and connects to nothing", async (_name, scene) => {
     const { outcome, connected } = await play(scene);
     const name = scene.calls?.[0]?.tool ?? NAME;

@@ -68,6 +68,21 @@ describe("a view of a catalog", () => {
     expect(view.unlisted.get("slow")).toBe("did not start");
   });
 
+  it("says nothing of what may not be known, also of servers whose tools are unknown later", () => {
+    const unlisted = new Map([["slow", "did not start"]]);
+    const servers = serversOf({ github: [{ name: "list" }, { name: "drop" }], desk: [{ name: "send" }] });
+    const whole = new ToolCatalog(servers, { configured: ["github", "desk", "slow", "other"], unlisted });
+    const isKnown = (module: string, tool?: { name: string }) =>
+      ["github", "other"].includes(module) && tool?.name !== "drop";
+    const narrow = whole.visibleTo(({ name }) => name === "list", { isKnown }).visibleTo(() => true);
+    expect(narrow.servers.map(({ name }) => name)).toEqual(["github"]);
+    expect(narrow.configured).toEqual(["github", "other"]);
+    expect(narrow.isBlocked("mcp__github__drop")).toBe(false);
+    expect(narrow.unlisted.size).toBe(0);
+    for (const module of ["desk", "other"]) unlisted.set(module, "did not start");
+    expect([...narrow.unlisted.keys()]).toEqual(["other"]);
+  });
+
   it("shows a view of a view no more than both", () => {
     const narrow = view.visibleTo(({ name }) => name !== "delete-repo");
     expect(narrow.names()).toEqual(["mcp__github__list_issues"]);

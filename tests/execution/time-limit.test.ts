@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { ApprovalRequest, Approver } from "../../broker/approvals/approvals.ts";
 import { interceptQuestions } from "../../broker/approvals/question-interceptors.ts";
 import type { ElicitationAnswer, ElicitationRequest } from "../../broker/elicitation/elicitation.ts";
+import { NOT_SAMPLED, type SamplingRequest } from "../../broker/elicitation/sampling.ts";
 import { pauseWhileAsked, TimeLimit } from "../../execution/time-limit.ts";
 
 beforeEach(() => {
@@ -110,7 +111,8 @@ describe("a question to a person", () => {
   function asking() {
     const { time, program, start, passed } = limit(100);
     const given = Promise.withResolvers<unknown>();
-    const approver = { ask: () => given.promise, elicit: () => given.promise } as unknown as Approver;
+    const answer = () => given.promise;
+    const approver = { ask: answer, elicit: answer, sample: answer } as unknown as Approver;
     const run = new AbortController();
     start();
     return {
@@ -138,12 +140,15 @@ describe("a question to a person", () => {
     for (const [kind, answer] of [
       ["ask", ONCE],
       ["elicit", ACCEPTED],
+      ["sample", NOT_SAMPLED],
     ] as const) {
       const { questions, give, run, program, passed } = asking();
       const asked =
         kind === "ask"
           ? questions.ask({} as ApprovalRequest, run.signal)
-          : questions.elicit(FORM, run.signal);
+          : kind === "elicit"
+            ? questions.elicit(FORM, run.signal)
+            : questions.sample({} as SamplingRequest, run.signal);
       expect(await passed(10_000)).toBe(false);
       give(answer);
       expect(await asked).toBe(answer);

@@ -229,6 +229,12 @@ export class Programs {
       } catch (error) {
         run.place.resume();
         if (question.withdrawn.aborted) continue;
+        if (question.kind === "sampling" && !request.signal.aborted && !request.connection.closed.aborted) {
+          // A client refuses by an error (MCP 2025-11-25, Sampling: Error Handling). It is the server that gets no answer.
+          const reason = oneLine(messageOf(error), MAX_PROBLEM_CHARS);
+          question.answer({ kind: "unsampled", why: `the client gave none: ${reason}` });
+          continue;
+        }
         const mayWait = !request.signal.aborted || this.#isLate(request);
         if (question.kind === "approval" && this.#options.runner.suspended && mayWait) {
           // Somebody may answer elsewhere or later.

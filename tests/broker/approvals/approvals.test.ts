@@ -48,6 +48,47 @@ describe("the approvals of a run", () => {
     expect(approvals.state).toBe("APPROVED");
   });
 
+  it("ask about a call of which a check asks, whatever was approved for the run", async () => {
+    const { approvals, asked } = answeredBy({ decision: "run", by: "ann", atMost: 3 }, UNASKED);
+    await approvals.approve(tool, 1, signal);
+    const isOfCheck = true;
+    expect(await approvals.approve(tool, 2, signal, { isOfCheck })).toMatchObject({ decision: "denied" });
+    for (const args of [3, 4])
+      expect(await approvals.approve(tool, args, signal)).toMatchObject({ decision: "approved-for-run" });
+    expect(asked).toEqual([1, 2]);
+  });
+
+  it("put one request of a server to the client's model at a time, and none while a person is asked", async () => {
+    const settled = () => new Promise((resolve) => setImmediate(resolve));
+    const open: string[] = [];
+    const answers = Array.from({ length: 3 }, () => Promise.withResolvers<never>());
+    const put = (what: string) => {
+      open.push(what);
+      return (answers[open.length - 1] as PromiseWithResolvers<never>).promise;
+    };
+    const sampled = { kind: "unsampled", why: "no" } as const;
+    const approvals = new RunApprovals("run-1", {
+      ask: () => put("call"),
+      sample: ({ server }) => put(server),
+    });
+    const requests = ["a", "b"].map((server) =>
+      approvals.sample({ server, tool: "t", sampling: { messages: [], maxTokens: 1 } }, signal),
+    );
+    const asked = approvals.approve(tool, {}, signal);
+    await settled();
+    expect(open).toEqual(["a"]);
+    answers[0]?.resolve(sampled as never);
+    await requests[0];
+    await settled();
+    expect(open).toEqual(["a", "b"]);
+    answers[1]?.resolve(sampled as never);
+    expect(await requests[1]).toEqual(sampled);
+    await settled();
+    expect(open).toEqual(["a", "b", "call"]);
+    answers[2]?.resolve({ decision: "once", by: "ann" } as never);
+    expect((await asked).decision).toBe("approved-once");
+  });
+
   it("say when a tool comes again", async () => {
     const again: unknown[] = [];
     const approvals = new RunApprovals("run-1", {

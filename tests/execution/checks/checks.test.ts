@@ -8,6 +8,7 @@ import type { CallingRun, CallOutcome, RequestedCall } from "../../../broker/dis
 import type { InterceptorSettings } from "../../../configuration/configuration.ts";
 import { Checks } from "../../../execution/checks/checks.ts";
 import type { PolicyDecided } from "../../../protocol/call-decision.ts";
+import { digestOf } from "../../../protocol/canonical-json.ts";
 import { Redactor } from "../../../secrets/redaction.ts";
 import { newFolder } from "../../temporary-folder.ts";
 
@@ -63,10 +64,11 @@ function under(checks: readonly InterceptorSettings[], outcome: CallOutcome = OK
     const context = { principal, source: "serve" } as const;
     const tool = { namespacedName: call.tool, server: "desk", name: "send" } as never;
     const tools = { get: (name: string) => (name.startsWith("mcp__desk__") ? tool : undefined) };
-    const around = asked.forRun({ runId: "run-1", context, tools });
+    const isVisible = () => call.tool !== "mcp__desk__hidden";
+    const around = asked.forRun({ runId: "run-1", context, tools, isVisible });
     const approvals = new RunApprovals("run-1", { ask: async () => ({ decision: "denied", by: "nobody" }) });
-    return around(async (each, { asks }) => {
-      made.push({ call: each, asks });
+    return around(async (each, { asks, isHidden }) => {
+      if (isHidden !== true) made.push({ call: each, asks });
       return outcome;
     })(call, { approvals, signal: abort.signal, events: { onDecision: (each) => void noted.push(each) } });
   };
@@ -153,6 +155,31 @@ describe("a check of others", () => {
       structuredContent: { n: "***" },
     });
     expect(noted.map(({ decision }) => decision)).toEqual(["replace", "ask", "replace"]);
+    const sent = digestOf({ to: "bob", n: "12345678901234567890" });
+    expect(noted.map(({ argumentsDigest }) => argumentsDigest)).toEqual([sent, undefined, undefined]);
+  });
+
+  it.each([
+    ["echoes", CALL, { to: "bob", password: "[REDACTED]" }],
+    ["echoes in a name", CALL, { "[REDACTED]": 1 }],
+    [
+      "echoes beside the call's own",
+      { ...CALL, arguments: { to: "[REDACTED]", password: "hunter2@vault" } },
+      { to: "[REDACTED]", password: "[REDACTED]" },
+    ],
+  ])("has no mark sent in the place of a secret that it was not shown: %s", async (_, call, given) => {
+    const { url } = await checkAt(() => ({ decision: "replace", arguments: given }));
+    const { make, made, noted } = under([settings({ url, on: ["call"] })]);
+    expect(messageIn(await make("local", call))).toContain("its answer has [REDACTED] in the place of");
+    expect(made).toEqual([]);
+    expect(noted).toMatchObject([{ decision: "deny" }]);
+  });
+
+  it("gives back marks that the program has sent", async () => {
+    const { url } = await checkAt(() => ({ decision: "replace", arguments: { to: "[REDACTED]" } }));
+    const { make, made } = under([settings({ url, on: ["call"] })]);
+    await make("local", { tool: CALL.tool, arguments: { to: "[REDACTED]", cc: "eve" } });
+    expect(made).toMatchObject([{ call: { arguments: { to: "[REDACTED]" } } }]);
   });
 
   it("sees failures that a server words, and none of calls that reached no server", async () => {
@@ -186,6 +213,13 @@ describe("a check of others", () => {
     expect(await make()).toEqual(OK);
     expect(await make("local", { tool: "mcp__other__send", arguments: {} })).toEqual(OK);
     expect(received).toEqual([]);
+  });
+
+  it("is not asked about a tool that its principal does not see, and no call of it is made", async () => {
+    const { url, received } = await checkAt(() => ({ decision: "allow" }));
+    const { make, made } = under([settings({ url })]);
+    await make("local", { tool: "mcp__desk__hidden", arguments: {} });
+    expect([received, made]).toEqual([[], []]);
   });
 
   it("may be a command, which reads the request and prints its answer", async () => {

@@ -33,10 +33,10 @@ const asks = async (_: unknown, { approver, signal, context }: ProgramRequest) =
 };
 
 /** A replica, and what a client does at it. */
-async function replica(facts: MemoryFacts, { now = Date.now, key = 7 } = {}) {
+async function replica(facts: MemoryFacts, { now = Date.now, key = 7, run = asks } = {}) {
   const keys = new KeyList([Buffer.alloc(32, key)]);
   const catalog = new FakeCatalog([]);
-  const service = serviceOf(asks, { facts, catalog });
+  const service = serviceOf(run, { facts, catalog });
   const { url } = await serveHttpHere(service, {
     authenticator: byName,
     // Keys may be read from elsewhere, and meanwhile other requests come.
@@ -107,6 +107,19 @@ describe("a session of MCP 2025-11-25 that several processes answer", () => {
     );
     expect(first).toEqual(second);
     expect(JSON.stringify(first)).toContain('\\"client\\":{\\"name\\":\\"old\\",\\"version\\":\\"3\\"}');
+  });
+
+  it("reaches the model of its client from each, where its client offers that", async () => {
+    const facts = new MemoryFacts();
+    const run = async (_: unknown, { approver, signal }: ProgramRequest) => {
+      const sampling = { messages: [], maxTokens: 1 };
+      const asked = { runId: "run-1", server: "sage", tool: "mcp__sage__think", sampling };
+      return executed({ data: await approver.sample?.(asked, signal) });
+    };
+    const [one, other] = await Promise.all([replica(facts, { run }), replica(facts, { run })]);
+    const session = await begin(one, { sampling: {} });
+    const next = messagesOf(await other.send(call, session));
+    expect(await next()).toMatchObject({ method: "sampling/createMessage", params: { maxTokens: 1 } });
   });
 
   it("is nobody else's, and none that no process gave", async () => {

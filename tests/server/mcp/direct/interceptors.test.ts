@@ -1,11 +1,12 @@
 import { describe, expect, it } from "vitest";
+import { digestOf } from "../../../../protocol/canonical-json.ts";
 import { connect, DESK, serveProject, toolNamed } from "./serve-project.ts";
 
 const TOOLS = [toolNamed("read", { annotations: { readOnlyHint: true } }), toolNamed("send")];
 const textsOf = ({ content }: { content: { text?: string }[] }) => content.map(({ text }) => text).join("\n");
 const text = (said: string) => ({ answer: { content: [{ type: "text", text: said }] } });
 
-/** Masks the word `secret` in results, asks about calls with the word `ask`, and refuses those with the word `stop`. */
+/** Masks the word `secret` in results, asks about calls with the word `ask`, refuses those with `stop`, and replaces `swap`. */
 const SCRIPT = `
   let text = "";
   process.stdin.on("data", (part) => (text += part)).on("end", () => {
@@ -13,6 +14,7 @@ const SCRIPT = `
     const said = JSON.stringify(type === "call" ? data.arguments : data.result);
     if (type === "result")
       console.log(said.includes("secret") ? '{"decision":"replace","data":"masked"}' : '{"decision":"allow"}');
+    else if (said.includes("swap")) console.log(JSON.stringify({ decision: "replace", arguments: JSON.parse(said.replace("swap", "bob")) }));
     else console.log(JSON.stringify({ decision: /stop/.test(said) ? "deny" : /ask/.test(said) ? "ask" : "allow", reason: "by a word" }));
   });`;
 const SETTINGS = {
@@ -40,6 +42,10 @@ describe("checks of others", () => {
     expect(textsOf(stopped)).toContain("was not called: interceptors.dlp refuses it: by a word");
     expect(textsOf(await call("mcp__desk__send", text("ask")))).toBe("ask");
     expect(questions).toEqual([expect.stringContaining("by a word")]);
+    expect(textsOf(await call("mcp__desk__send", text("swap")))).toBe("bob");
+    expect(served.auditLines()).toContainEqual(
+      expect.objectContaining({ decision: "replace", arguments_digest: digestOf(text("bob")) }),
+    );
     const decided = served.auditLines().filter(({ event }) => event === "decision");
     expect(decided.map(({ decision, rule }) => [decision, rule])).toEqual(
       expect.arrayContaining([

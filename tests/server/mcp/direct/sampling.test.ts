@@ -1,6 +1,10 @@
 import { Client as ModernClient } from "@modelcontextprotocol/client";
 import { Client as LegacyClient } from "@modelcontextprotocol/sdk/client/index.js";
-import { CreateMessageRequestSchema, ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
+import {
+  CreateMessageRequestSchema,
+  ElicitRequestSchema,
+  McpError,
+} from "@modelcontextprotocol/sdk/types.js";
 import { describe, expect, it } from "vitest";
 import { fixtureServer } from "../../../cli/ptc-process.ts";
 import { ERAS, type Era, StreamTransport } from "../clients.ts";
@@ -24,9 +28,14 @@ const SAMPLED = {
   stopReason: "endTurn",
 };
 
+interface Answered {
+  content: { text: string }[];
+  isError?: boolean;
+}
+
 interface Person {
   decides?: string;
-  answers?: object;
+  answers?: object | (() => never);
   hasModel?: boolean;
 }
 
@@ -44,23 +53,22 @@ async function clientOf(
   };
   const model = (params: object) => {
     sampled.push(params);
-    return answers;
+    return typeof answers === "function" ? answers() : answers;
   };
   const about = { name: "test", version: "1" };
   const sampling = hasModel ? { sampling: {} } : {};
   const transport = new StreamTransport((await served.serve()) as never) as never;
-  const call = async (client: { callTool(call: object): Promise<unknown> }, args: object) =>
-    (await client.callTool({ name: "mcp__sage__think", arguments: args })) as {
-      content: { text: string }[];
-      isError?: boolean;
-    };
+  const callsOf = (client: { callTool(call: object): Promise<Answered> }) => ({
+    call: (args: object) => client.callTool({ name: "mcp__sage__think", arguments: args }),
+    execute: () => client.callTool({ name: "execute_program", arguments: { code: "null;" } }),
+  });
   if (era === "2025-11-25") {
     const client = new LegacyClient(about, { capabilities: { elicitation: {}, ...sampling } });
     client.setRequestHandler(ElicitRequestSchema, ({ params }) => person(params.message) as never);
     if (hasModel)
       client.setRequestHandler(CreateMessageRequestSchema, ({ params }) => model(params) as never);
     await client.connect(transport);
-    return { questions, sampled, call: (args: object) => call(client as never, args) };
+    return { ...{ questions, sampled }, ...callsOf(client as never) };
   }
   const client = new ModernClient(about, {
     capabilities: { elicitation: { form: {} }, ...sampling },
@@ -70,11 +78,11 @@ async function clientOf(
   if (hasModel)
     client.setRequestHandler("sampling/createMessage", async ({ params }) => model(params) as never);
   await client.connect(transport);
-  return { questions, sampled, call: (args: object) => call(client as never, args) };
+  return { ...{ questions, sampled }, ...callsOf(client as never) };
 }
 
-const serveSage = (sampling?: string) =>
-  serveProject([], { servers: [server(sampling)], discovery: "direct" });
+const serveSage = (sampling?: string, answer?: Parameters<typeof serveProject>[2]) =>
+  serveProject([], { servers: [server(sampling)], discovery: "direct" }, answer);
 
 describe("a server that asks for an answer of the client's model", () => {
   it.each(ERAS)("gets it from a client of %s, within bounds, after a person has allowed it", async (era) => {
@@ -134,6 +142,25 @@ describe("a server that asks for an answer of the client's model", () => {
     expect(JSON.stringify(sampled)).not.toContain("ada@example.com");
   });
 
+  it("gets none from a client that refuses by an error, and its program goes on", async () => {
+    const served = await serveSage("allow", async ({ call }) => {
+      const reply = await call("mcp__sage__think", { params: PARAMS });
+      return reply.ok ? "thought" : `went on: ${reply.error.message}`;
+    });
+    const refuses = () => {
+      throw new McpError(-1, "User rejected sampling request");
+    };
+    const { sampled, execute } = await clientOf(served, "2025-11-25", { answers: refuses });
+    const text = (await execute()).content.map((each) => each.text).join("\n");
+    expect(text).toContain("went on: ");
+    expect(text).toContain("the client gave none: ");
+    expect(text).toContain("User rejected sampling request");
+    expect(sampled).toHaveLength(1);
+    expect(served.auditLines()).toContainEqual(
+      expect.objectContaining({ event: "decision", decision: "deny", rule: "servers[].sampling" }),
+    );
+  });
+
   it("gets so many in one call, and no more", async () => {
     const served = await serveSage("allow");
     const { sampled, call } = await clientOf(served, "2025-11-25", {});
@@ -160,5 +187,8 @@ describe("a server that asks for an answer of the client's model", () => {
     const { content } = await call({ params });
     expect(content[0]?.text).toMatch(/asked for an answer of a model, and|error/);
     expect([questions, sampled]).toEqual([[], []]);
+    expect(served.auditLines()).toContainEqual(
+      expect.objectContaining({ event: "decision", decision: "deny", rule: "servers[].sampling" }),
+    );
   });
 });

@@ -44,6 +44,33 @@ describe("a client of a toolset", () => {
     expect(textsOf(await wide.call("execute_program", { code: "null;" }))).not.toContain("is not available");
   });
 
+  it("reads nothing of tools and servers that the toolset does not name", async () => {
+    const served = await serveProject(TOOLS, SETTINGS);
+    const off = { name: "vault", command: "/nowhere/vault", env: { KEY: "${NO_SUCH_KEY}" } };
+    served.project.write("ptc.yaml", { ...served.configured, servers: [DESK, NOTES, off] });
+    const { client, call } = await connect(served, undefined, "2025-11-25", narrow("reading"));
+    const own = (await client.listTools()).tools;
+    expect(JSON.stringify(own)).toContain("desk");
+    expect(client.getInstructions()).toContain("Servers: desk");
+    const read = [
+      ...[client.getInstructions(), JSON.stringify(own)],
+      textsOf(await call("search_tools", { query: "zebra" })),
+      textsOf(await call("list_callable_tools", { server: "github" })),
+    ];
+    expect(read.join("\n")).not.toMatch(/notes|vault/);
+    const inspected = async (name: string) =>
+      textsOf(await call("inspect_tool", { tool_name: name }))
+        .replaceAll(name, "NAME")
+        .replace(/did you mean.*/, "find one with search_tools");
+    const unknown = await inspected("mcp__desk__zzzz");
+    expect(unknown).toContain("there is no tool 'NAME'");
+    for (const name of ["mcp__desk__wipe", "mcp__notes__keep", "mcp__vault__open"])
+      expect(await inspected(name)).toBe(unknown);
+    const wide = await connect(served);
+    for (const name of ["notes", "vault"]) expect(wide.client.getInstructions()).toContain(name);
+    expect(textsOf(await wide.call("search_tools", { query: "zebra" }))).toContain("'vault' is not searched");
+  });
+
   it("has what is in each of several, and nothing of one that there is no longer", async () => {
     const served = await serveProject(TOOLS, SETTINGS);
     const both = await connect(served, undefined, "2025-11-25", narrow("listing", "reading"));

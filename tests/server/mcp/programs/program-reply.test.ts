@@ -322,7 +322,7 @@ describe("a hint about a program that failed", () => {
 
   it("says what a rule says of a tool that it forbids, also where the program was refused before it ran", async () => {
     const why = () => "it is forbidden by rule a: ask ops";
-    const hidden = known.visibleTo(() => false, undefined, why);
+    const hidden = known.visibleTo(() => false, { whyHidden: why });
     const message =
       "'mcp__github__list_issues' is not available in execute_program: the configuration does not allow it";
     const refused = executed(buildFailure("TypeCheckError", message));
