@@ -45,13 +45,13 @@ function machine(files: Record<string, string>) {
   write("needed", "");
   write("var/lib/docker/image", "");
   for (const [path, text] of Object.entries(files)) write(path, text);
-  const run = (name: string, ...args: string[]) => {
+  const run = (name: string, args: string[] = [], path = process.env.PATH) => {
     const script = readFileSync(join(SCRIPTS, name), "utf8").replaceAll(
       /(?<![\w/])\/(?=(?:etc|var|usr\/local|run)\/)/g,
       `${root}/`,
     );
-    const env = { PATH: `${join(root, "bin")}:${process.env.PATH}`, ROOT: root };
-    return spawnSync("sh", [write(`scripts/${name}`, script), ...args], { env, encoding: "utf8" });
+    const env = { PATH: `${join(root, "bin")}:${path}`, ROOT: root };
+    return spawnSync("/bin/sh", [write(`scripts/${name}`, script), ...args], { env, encoding: "utf8" });
   };
   const has = (path: string) => existsSync(join(root, path));
   return { run, has, root, write, read: (path: string) => readFileSync(join(root, path), "utf8") };
@@ -61,7 +61,7 @@ describe("what set-up takes back", () => {
   it("is Docker's package, and none of its images and volumes", () => {
     const noted = "docker.io\nrunsc\n";
     const { run, has, read } = machine({ [`${RECORD}/packages`]: noted, packages: `bash\n${noted}` });
-    expect(run("setup-engine.sh", "--undo")).toMatchObject({
+    expect(run("setup-engine.sh", ["--undo"])).toMatchObject({
       ...{ status: 0, stderr: "", stdout: expect.stringContaining("is taken back") },
     });
     expect(read("asked")).toMatch(/^-qq .*remove -y .*docker\.io runsc$/m);
@@ -74,7 +74,7 @@ describe("what set-up takes back", () => {
       ...{ [`${RECORD}/packages`]: noted, packages: `${noted}swarm\n` },
       needed: "docker.io: swarm\ncontainerd: docker.io swarm\n",
     });
-    const { status, stdout } = run("setup-engine.sh", "--undo");
+    const { status, stdout } = run("setup-engine.sh", ["--undo"]);
     expect({ status, stdout }).toMatchObject({
       ...{ status: 0, stdout: expect.stringContaining("docker.io stays: swarm needs it") },
     });
@@ -82,4 +82,21 @@ describe("what set-up takes back", () => {
     expect(read("asked")).not.toMatch(/^-qq .*docker\.io/m);
     expect(read(`${RECORD}/packages`)).toBe("containerd\ndocker.io\n");
   });
+
+  it("is gVisor's own release, whichever script comes first", () => {
+    const { run, has, root, write } = machine({ packages: "", "usr/local/bin/runsc": "runsc" });
+    const target = join(root, "usr/local/bin/runsc");
+    write(`${RECORD}/daemon.json.written`, "{}");
+    write(`${RECORD}/runsc.sha512`, spawnSync("sha512sum", [target], { encoding: "utf8" }).stdout);
+    expect(run("setup-engine.sh", ["--undo"]).status).toBe(0);
+    expect(has("usr/local/bin/runsc")).toBe(true);
+    expect(run("setup-gvisor.sh", ["--undo"]).stdout).toBe(`Removed ${target}.\n`);
+    expect([has("usr/local/bin/runsc"), has("var/lib/ptc")]).toEqual([false, false]);
+  });
+});
+
+it("setting gVisor up leaves a runsc alone that is no longer found by its name", () => {
+  const { run, has, read } = machine({ "usr/local/bin/runsc": "of a person" });
+  expect(run("setup-gvisor.sh", [], "").stdout).toBe("gVisor (runsc) is installed.\n");
+  expect([read("usr/local/bin/runsc"), has(RECORD)]).toEqual(["of a person", false]);
 });
