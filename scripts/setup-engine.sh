@@ -220,7 +220,12 @@ write_daemon_json() {
   knows_flag --host-uds=open || give_up "$runsc is too old ($("$runsc" --version | head -n 1))." \
     "Install a runsc of 2023 or newer: https://gvisor.dev/docs/user_guide/install/"
   mkdir -p "$(dirname $daemon_json)" $record
-  if [ ! -e $record/daemon.json.written ] && [ -e $daemon_json ]; then cp $daemon_json $record/daemon.json.before; fi
+  # What somebody has changed since this script wrote it counts as theirs.
+  if [ ! -e $daemon_json ]; then
+    rm -f $record/daemon.json.before
+  elif ! cmp -s $daemon_json $record/daemon.json.written; then
+    cp $daemon_json $record/daemon.json.before
+  fi
   [ -e $daemon_json ] || : >$daemon_json
   # shellcheck disable=SC2046 # a list of words
   "$node" "$here/merge-daemon-config.mjs" --runsc "$runsc" --need=--host-uds=open "$@" -- \
@@ -384,6 +389,7 @@ restore_daemon_json() {
     say "$daemon_json was changed since, so it stays; \"runsc\" is among its \"runtimes\"."
   elif [ -e $record/daemon.json.before ]; then
     mv $record/daemon.json.before $daemon_json
+    if grep -q '"runsc"' $daemon_json; then say "$daemon_json is as it was before the last set-up; \"runsc\" is among its \"runtimes\"."; fi
   else
     rm -f $daemon_json
   fi

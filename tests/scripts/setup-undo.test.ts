@@ -1,6 +1,6 @@
 /** What the scripts of set-up take back, on a folder in place of a machine's root. apt is a script that says what it would remove. */
 import { spawnSync } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { newFolder } from "../temporary-folder.ts";
@@ -81,6 +81,30 @@ describe("what set-up takes back", () => {
     expect(read("asked").match(/^-qq .*/gm)).toEqual([expect.stringMatching(/ runsc$/)]);
     expect(read("asked")).not.toMatch(/^-qq .*docker\.io/m);
     expect(read(`${RECORD}/packages`)).toBe("containerd\ndocker.io\n");
+  });
+
+  it.each<[string, string | undefined]>([
+    ["edited", '{ "mtu": 1400 }\n'],
+    ["edited beside the runtime", '{ "mtu": 1400, "runtimes": { "runsc": { "path": "/opt/runsc" } } }\n'],
+    ["deleted", undefined],
+  ])("is nothing of a daemon.json that a person has %s between two set-ups", (_, edited) => {
+    const { run, has, read, write, root } = machine({
+      ...{ packages: "", "etc/os-release": "ID=debian\n", "etc/docker/daemon.json": "{}\n" },
+      "scripts/merge-daemon-config.mjs": readFileSync(join(SCRIPTS, "merge-daemon-config.mjs"), "utf8"),
+    });
+    for (const name of ["runsc", "docker", "dockerd", "apt-get"])
+      chmodSync(write(`bin/${name}`, "#!/bin/sh\n"), 0o755);
+    const setUp = () => {
+      // No daemon runs here that could read it.
+      expect(run("setup-engine.sh").stderr).toContain("does not see the runsc");
+      expect(read("etc/docker/daemon.json")).toContain("runtimeArgs");
+    };
+    setUp();
+    if (edited === undefined) rmSync(join(root, "etc/docker/daemon.json"));
+    else write("etc/docker/daemon.json", edited);
+    setUp();
+    expect(run("setup-engine.sh", ["--undo"]).status).toBe(0);
+    expect(has("etc/docker/daemon.json") ? read("etc/docker/daemon.json") : undefined).toBe(edited);
   });
 
   it("is gVisor's own release, whichever script comes first", () => {
