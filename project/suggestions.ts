@@ -2,6 +2,7 @@
 import { type ArchiveStore, allRuns } from "../archive/archive-store.ts";
 import type { DamagedRun } from "../archive/listed-run.ts";
 import { isObject } from "../base/json.ts";
+import { oneLine } from "../base/visible-text.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 
 /** A call of the archive that a person was, or would have been, asked about. */
@@ -10,7 +11,10 @@ export interface AskedCall {
   /** The number of the call within its run, from 1. */
   readonly call: number;
   readonly tool: string;
+  /** `undefined` if the archive does not have them. */
   readonly arguments: unknown;
+  /** Whether the archive has its arguments as they were. */
+  readonly isKept?: boolean;
   readonly answer: "approved" | "denied" | "nobody";
 }
 
@@ -24,10 +28,12 @@ interface Condition {
 
 interface Suggestion {
   readonly tool: string;
-  /** What has to match; nothing for a tool that was approved without arguments. */
+  /** What has to match; at least one. */
   readonly where: readonly Condition[];
-  /** The entries: those of `ptc.yaml`, and a rule in Cedar, if arguments have to match. */
-  readonly entries: { readonly yaml: string; readonly cedar?: string };
+  /** The paths of the other arguments of the approved calls, of which any value passes. */
+  readonly free: readonly string[];
+  /** The entries: that of `ptc.yaml`, and a rule in Cedar. */
+  readonly entries: { readonly yaml: string; readonly cedar: string };
   /** How many questions there would not have been. */
   readonly saves: number;
   /** The runs in which a person approved such calls, the newest first. */
@@ -68,10 +74,11 @@ export async function suggestEntries(
     runs++;
     for (const call of run.record.calls) {
       const answer = answerOf(call);
-      if (answer === undefined || call.unkept !== undefined) continue;
+      const isKept = call.unkept === undefined;
+      if (answer === undefined || (!isKept && answer !== "denied")) continue;
       calls.push({
-        ...{ runId: listed.run_id, call: call.seq + 1, tool: call.tool, answer },
-        arguments: await run.argumentsOf(call),
+        ...{ runId: listed.run_id, call: call.seq + 1, tool: call.tool, answer, isKept },
+        arguments: isKept ? await run.argumentsOf(call) : undefined,
       });
     }
   }
@@ -111,34 +118,51 @@ export function suggest(calls: readonly AskedCall[], hasRules: boolean): Omit<Su
     const approved = own.filter(({ answer }) => answer === "approved");
     const runs = [...new Set(approved.map(({ runId }) => runId))];
     if (approved.length < MIN_APPROVED || runs.length < MIN_RUNS) continue;
-    const where = conditionsOf(approved.map((each) => each.arguments));
-    if (where.length === 0 && approved.some((each) => !isWithoutArguments(each.arguments))) {
-      without.push({ tool, why: "the arguments that were approved have nothing in common" });
-      continue;
-    }
+    const all = approved.map((each) => valuesOf(each.arguments));
+    const where = conditionsOf(all);
     const passes = own.filter((each) => where.every((condition) => fits(condition, each.arguments)));
-    if (passes.some(({ answer }) => answer === "denied")) {
-      without.push({ tool, why: "no pattern tells what was approved from what was denied" });
+    const why = whyNone(own, all, where, passes);
+    if (why !== undefined) {
+      without.push({ tool, why });
       continue;
     }
     const also = passes.filter(({ answer }) => answer === "nobody");
+    const free = [...(all[0]?.keys() ?? [])].filter((path) => where.every((each) => each.path !== path));
     suggestions.push({
-      ...{ tool, where, entries: entriesOf(tool, where, permits), saves: approved.length, runs },
+      ...{ tool, where, free, entries: entriesOf(tool, where, permits), saves: approved.length, runs },
       also: also.map(({ runId, call }) => ({ runId, call })),
     });
-    permits ||= where.length > 0;
+    permits = true;
   }
   suggestions.sort((a, b) => b.saves - a.saves);
   return { suggestions, without, questions: calls.length };
 }
 
-function isWithoutArguments(args: unknown): boolean {
-  return args === null || args === undefined || (isObject(args) && Object.keys(args).length === 0);
+/** Why nothing is suggested for a tool; `undefined` if something is. */
+function whyNone(
+  own: readonly AskedCall[],
+  all: readonly Values[],
+  where: readonly Condition[],
+  passes: readonly AskedCall[],
+): string | undefined {
+  if (own.some(({ answer, isKept }) => answer === "denied" && isKept === false))
+    return "one of its calls was denied whose arguments the archive does not have";
+  if (all.every((values) => values.size === 0))
+    return "it was approved without arguments, and an entry would let any arguments pass";
+  for (const path of new Set(all.flatMap((values) => [...values.keys()]))) {
+    if (all.some((values) => !values.has(path)))
+      return `${oneLine(path, 60)} is in some of the approved calls alone, and no pattern would look at it`;
+    if (all.some((values) => values.get(path) === undefined))
+      return `${oneLine(path, 60)} is no text, and no pattern would look at it`;
+  }
+  if (where.length === 0) return "the arguments that were approved have nothing in common";
+  if (passes.some(({ answer }) => answer === "denied"))
+    return "no pattern tells what was approved from what was denied";
+  return undefined;
 }
 
 /** What all approved arguments have in common, as patterns on texts that all of them have. */
-function conditionsOf(all: readonly unknown[]): Condition[] {
-  const texts = all.map(textsOf);
+function conditionsOf(texts: readonly Values[]): Condition[] {
   const [first] = texts;
   if (first === undefined) return [];
   const conditions: Condition[] = [];
@@ -176,21 +200,27 @@ function isPlain(text: string): boolean {
   return text.length <= MAX_TEXT_CHARS && /^[\x20-\x7e]*$/.test(text) && !/["\\*]/.test(text);
 }
 
-/** The texts in arguments by their paths. Lists are left out: which of their values come is not known. */
-function textsOf(args: unknown): Map<string, string> {
-  const found = new Map<string, string>();
+/** Arguments by their paths. `undefined` is for what no pattern looks at: a list, a number, a name that no rule can have. */
+type Values = ReadonlyMap<string, string | undefined>;
+
+function valuesOf(args: unknown): Values {
+  const found = new Map<string, string | undefined>();
   const collect = (value: unknown, path: string) => {
-    if (typeof value === "string") found.set(path, value);
-    else if (isObject(value) && !Array.isArray(value))
-      for (const [name, member] of Object.entries(value))
-        if (/^\w+$/.test(name)) collect(member, path === "" ? name : `${path}.${name}`);
+    const members = isObject(value) && !Array.isArray(value) ? Object.entries(value) : [];
+    if (members.length === 0) found.set(path, typeof value === "string" ? value : undefined);
+    for (const [name, member] of members) {
+      const at = path === "" ? name : `${path}.${name}`;
+      if (/^\w+$/.test(name)) collect(member, at);
+      else found.set(at, undefined);
+    }
   };
-  collect(args, "");
+  const isWithout = args === null || args === undefined || (isObject(args) && Object.keys(args).length === 0);
+  if (!isWithout) collect(args, "");
   return found;
 }
 
 function fits({ path, pattern }: Condition, args: unknown): boolean {
-  const value = textsOf(args).get(path);
+  const value = valuesOf(args).get(path);
   if (value === undefined) return false;
   if (pattern.startsWith("*"))
     return value.endsWith(pattern.slice(1)) && value.indexOf("@") === value.length - pattern.length + 1;
@@ -200,7 +230,6 @@ function fits({ path, pattern }: Condition, args: unknown): boolean {
 
 function entriesOf(tool: string, where: readonly Condition[], permits: boolean): Suggestion["entries"] {
   const yaml = `approvals: { allow: ["${tool}"] }`;
-  if (where.length === 0) return { yaml };
   const terms = where.flatMap(({ path, pattern }) => {
     const value = `context.arguments.getTag("${path}")`;
     const has = `context.arguments.hasTag("${path}")`;

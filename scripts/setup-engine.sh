@@ -14,6 +14,7 @@ set -eu
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 daemon_json=/etc/docker/daemon.json
 daemon_log=/var/log/dockerd.log
+docker_data=/var/lib/docker
 daemon_pid=/var/run/docker.pid
 policy=/usr/sbin/policy-rc.d
 record=/var/lib/ptc/setup
@@ -219,7 +220,12 @@ write_daemon_json() {
   knows_flag --host-uds=open || give_up "$runsc is too old ($("$runsc" --version | head -n 1))." \
     "Install a runsc of 2023 or newer: https://gvisor.dev/docs/user_guide/install/"
   mkdir -p "$(dirname $daemon_json)" $record
-  if [ ! -e $record/daemon.json.written ] && [ -e $daemon_json ]; then cp $daemon_json $record/daemon.json.before; fi
+  # What somebody has changed since this script wrote it counts as theirs.
+  if [ ! -e $daemon_json ]; then
+    rm -f $record/daemon.json.before
+  elif ! cmp -s $daemon_json $record/daemon.json.written; then
+    cp $daemon_json $record/daemon.json.before
+  fi
   [ -e $daemon_json ] || : >$daemon_json
   # shellcheck disable=SC2046 # a list of words
   "$node" "$here/merge-daemon-config.mjs" --runsc "$runsc" --need=--host-uds=open "$@" -- \
@@ -344,7 +350,54 @@ set_up_without_docker() {
 
 # --- Undo ---
 
-# Takes back what this script has noted, and nothing else: a daemon.json that somebody has changed since stays.
+# What apt would remove with these packages, by a simulation.
+removed_with() { apt-get -s -o Debug::NoLocking=1 --no-auto-remove remove "$@" 2>/dev/null | sed -n 's/^Remv \([^ :]*\).*/\1/p' | sort -u; }
+
+# Divides the noted packages into `packages`, which go, and `staying`: with these, apt would remove others that came from elsewhere.
+sort_packages() {
+  packages=
+  staying=
+  noted=$(mktemp)
+  sort -u $record/packages >"$noted"
+  for package in $(installed_packages | comm -12 "$noted" -); do
+    others=$(removed_with "$package" | comm -13 "$noted" - | tr '\n' ' ')
+    if [ -z "$others" ]; then
+      packages="$packages $package"
+    else
+      staying="$staying $package"
+      say "$package stays: ${others% } needs it, which this script has not installed."
+    fi
+  done
+  # shellcheck disable=SC2086 # a list of words
+  others=$([ -z "$packages" ] || removed_with $packages | comm -13 "$noted" - | tr '\n' ' ')
+  rm -f "$noted"
+  [ -z "$others" ] || give_up "with$packages apt would remove ${others% } too, which this script has not installed." \
+    "Remove by hand what you do not need."
+}
+
+# Docker's package leaves a script that deletes all images and volumes once the package is purged.
+remove_packages() {
+  say "Removing$packages ..."
+  # shellcheck disable=SC2086 # a list of words
+  quiet_apt remove -y --no-auto-remove $packages || give_up "the packages could not be removed." "Try by hand: apt-get remove$packages"
+  rm -f $docker_data/nuke-graph-directory.sh
+}
+
+restore_daemon_json() {
+  [ -e $record/daemon.json.written ] || return 0
+  if ! cmp -s $daemon_json $record/daemon.json.written; then
+    say "$daemon_json was changed since, so it stays; \"runsc\" is among its \"runtimes\"."
+  elif [ -e $record/daemon.json.before ]; then
+    mv $record/daemon.json.before $daemon_json
+    if grep -q '"runsc"' $daemon_json; then say "$daemon_json is as it was before the last set-up; \"runsc\" is among its \"runtimes\"."; fi
+  else
+    rm -f $daemon_json
+  fi
+  rm -f $record/daemon.json.written $record/daemon.json.before
+}
+
+# Takes back what this script has noted, and nothing else: a daemon.json that somebody has changed since stays, and so do packages that
+# others need by now, and the data of Docker.
 undo() {
   if [ ! -d $record ]; then
     say "Nothing is noted in $record: this script has changed nothing here."
@@ -352,34 +405,26 @@ undo() {
   fi
   [ "$(id -u)" = 0 ] || give_up "only root can take it back." "Run: sudo sh $here/${0##*/} --undo"
   packages=
-  [ ! -e $record/packages ] || packages=$(tr '\n' ' ' <$record/packages)
-  if [ -e $record/daemon.json.written ]; then
-    if ! cmp -s $daemon_json $record/daemon.json.written; then
-      say "$daemon_json was changed since, so it stays; \"runsc\" is among its \"runtimes\"."
-    elif [ -e $record/daemon.json.before ]; then
-      mv $record/daemon.json.before $daemon_json
-    else
-      rm -f $daemon_json
-    fi
-  fi
-  case " $packages" in
+  staying=
+  [ ! -e $record/packages ] || sort_packages
+  restore_daemon_json
+  case "$packages " in
     *' docker.io '*)
       say "Stopping Docker ..."
       if has_systemd; then systemctl stop -q docker.socket docker 2>/dev/null || true
       elif pid=$(cat $daemon_pid 2>/dev/null); then kill "$pid" && wait_for 30 daemon_is_gone "$pid" || true
       fi ;;
-    *) if pid=$(cat $daemon_pid 2>/dev/null || pidof dockerd); then kill -HUP "$pid"; fi ;;
+    *) if pid=$(cat $daemon_pid 2>/dev/null || pidof dockerd); then kill -HUP "$pid" || true; fi ;;
   esac
-  if [ -n "$packages" ]; then
-    say "Removing$(printf ' %s' $packages) ..."
-    # shellcheck disable=SC2086 # a list of words
-    quiet_apt purge -y $packages || give_up "the packages could not be removed." \
-      "Try by hand: apt-get purge$(printf ' %s' $packages)"
-  fi
+  [ -z "$packages" ] || remove_packages
   if [ -e $record/backports.list ] && cmp -s $backports_list $record/backports.list; then rm -f $backports_list; fi
-  rm -rf $record
-  rmdir /var/lib/ptc 2>/dev/null || true
-  say "What this script had changed is taken back. Images of Docker stay in /var/lib/docker."
+  rm -f $record/before $record/backports.list $record/packages
+  # What stays is noted on, for another time.
+  # shellcheck disable=SC2086 # a list of words
+  [ -z "$staying" ] || printf '%s\n' $staying >$record/packages
+  # Another script may have a note of its own there.
+  rmdir $record /var/lib/ptc 2>/dev/null || true
+  say "What this script had changed is taken back${staying:+, but for$staying}. Docker's images and volumes stay in $docker_data."
 }
 
 daemon_is_gone() { ! kill -0 "$1" 2>/dev/null; }

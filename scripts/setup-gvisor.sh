@@ -18,11 +18,12 @@ if [ "${1:-}" = --undo ]; then
     echo "$target is another one by now; it stays."
   fi
   rm -f $record/runsc.sha512
-  rmdir $record 2>/dev/null || true
+  rmdir $record /var/lib/ptc 2>/dev/null || true
   exit 0
 fi
 
-if command -v runsc >/dev/null 2>&1; then
+# A PATH of sudo may lack the folder of the target.
+if command -v runsc >/dev/null 2>&1 || [ -e $target ]; then
   echo "gVisor (runsc) is installed."
   exit 0
 fi
@@ -37,4 +38,4 @@ sha512sum -c runsc.sha512 >/dev/null
 install -m 755 runsc $target
 mkdir -p $record
 sha512sum $target >$record/runsc.sha512
-echo "gVisor ($(runsc --version | head -n 1)) is installed."
+echo "gVisor ($($target --version | head -n 1)) is installed."

@@ -243,6 +243,8 @@ export class RunApprovals {
   #state: ApprovalState;
   #plan: PlanInForce | undefined;
   #asking: Plan | undefined;
+  /** The number in the plan of the call whose own question is open. */
+  #askingAlone: number | undefined;
   #turn: Promise<unknown> = Promise.resolve();
   #waiting = 0;
   #suspending = new AbortController();
@@ -272,7 +274,7 @@ export class RunApprovals {
     return {
       // What is the conversation's stays there, so that nothing of it counts twice.
       ...{ state: this.#state, grants: this.#options.shared === undefined ? this.#grants.list() : [] },
-      ...(this.#plan === undefined ? {} : { plan: this.#plan.kept }),
+      ...(this.#plan === undefined ? {} : { plan: this.#plan.kept(this.#askingAlone) }),
       ...(this.#asking === undefined ? {} : { asked: this.#asking }),
     };
   }
@@ -399,6 +401,7 @@ export class RunApprovals {
     };
     const request = isByItself ? asked : await this.#planned(asked);
     this.#asking = request.plan;
+    if (isByItself) this.#askingAlone = matched.number;
     try {
       const answer = await this.#answerTo(request, tool.server, signal);
       this.#grants.asked.add(key);
@@ -408,6 +411,7 @@ export class RunApprovals {
       return { ...approval, planned: matched.number };
     } finally {
       this.#asking = undefined;
+      this.#askingAlone = undefined;
     }
   }
 

@@ -76,10 +76,11 @@ export class PlanInForce {
     );
   }
 
-  /** What is kept when the run is suspended. */
-  get kept(): KeptPlan {
+  /** What is kept when the run is suspended. @param open the call whose own question is open: the continued run makes it again. */
+  kept(open?: number): KeptPlan {
     const brought = this.#brought.size === 0 ? {} : { brought: [...this.#brought] };
-    return { ...this.#kept, used: [...this.#used], ended: [...this.#ended], ...brought };
+    const used = [...this.#used].filter((number) => number !== open);
+    return { ...this.#kept, used, ended: [...this.#ended], ...brought };
   }
 
   /** Finds the planned call that a call is, and uses it up. */

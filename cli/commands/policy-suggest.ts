@@ -52,23 +52,24 @@ function render({ suggestions, without, runs, questions }: Suggestions): string[
     return [`Nothing was approved again and again: ${of}. Nothing is suggested.`];
   return [
     ...suggestions.flatMap(renderSuggestion),
-    ...without.map(({ tool, why }) => `${visibleLine(tool)} stays as it is: ${why}.`),
+    ...without.map(({ tool, why }) => `${visibleLine(tool)} stays as it is: ${visibleLine(why)}.`),
     `Looked at ${of}. Nothing was written: put what you want into ptc.yaml and its rules, and try it with \`ptc policy test\`.`,
   ];
 }
 
-function renderSuggestion({ tool, where, entries, saves, runs, also }: Suggestion): string[] {
+function renderSuggestion({ tool, where, free, entries, saves, runs, also }: Suggestion): string[] {
   const what = where.map(({ path, pattern }) => `${path} ${pattern}`).join(", ");
   const named = runs.slice(0, MAX_NAMED).map((run) => run.slice(0, 8));
   const others = also.slice(0, MAX_NAMED).map(({ runId, call }) => `call ${call} of ${runId.slice(0, 8)}`);
   return [
-    `${visibleLine(tool)}${what === "" ? "" : ` with ${visibleLine(what)}`}: ${countNoun(saves, "question")} less`,
+    `${visibleLine(tool)} with ${visibleLine(what)}: ${countNoun(saves, "question")} less`,
     `  approved in ${countNoun(runs.length, "run")}: ${named.join(", ")}${runs.length > MAX_NAMED ? ", …" : ""}`,
     also.length === 0
       ? "  nothing else of the archive would have passed"
       : `  ${countNoun(also.length, "call")} that nobody has approved would have passed too: ${others.join(", ")}${also.length > MAX_NAMED ? ", …" : ""}`,
+    ...(free.length === 0 ? [] : [`  passes with any ${visibleLine(free.join(", "))}`]),
     ...indent(entries.yaml),
-    ...(entries.cedar === undefined ? [] : indent(entries.cedar)),
+    ...indent(entries.cedar),
     "",
   ];
 }

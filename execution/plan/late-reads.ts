@@ -11,6 +11,8 @@ export interface LateRead {
   readonly arguments: unknown;
   /** How many calls of the plan had ended before. */
   readonly after: number;
+  /** Whether the answers are made up, and not a server's. */
+  readonly isInvented: boolean;
   /** What it answered, and what it answered in the second rehearsal. */
   readonly answer: unknown;
   readonly other: unknown;
@@ -26,6 +28,7 @@ export function isEmptyAnswer(value: unknown): boolean {
 /** A text or a number in an answer, as it was in both rehearsals. */
 interface Leaf {
   readonly seq: number;
+  readonly isInvented: boolean;
   readonly path: readonly Step[];
   readonly value: string | number;
   readonly one: string;
@@ -43,8 +46,8 @@ const PIECES = [
   /[A-Za-z0-9]+(?:[-_]+[A-Za-z0-9]+)*/g,
   /[A-Za-z0-9]+/g,
 ];
+/** How invented texts begin, and what is in invented addresses. A server's own may look like them. */
 const STAND_IN = /^standin-/;
-/** What an invented address has, which no real one has. */
 const INVENTED = /standin|example\.invalid/;
 
 /** A part of a late read's answer, by the number of its call in the rehearsal. */
@@ -67,7 +70,7 @@ export class LateValues {
     const { seq, path } = leaf;
     const type = typeof value as FoundPart["type"];
     // Of an invented text or number only the type is known.
-    if (STAND_IN.test(one) || isInventedNumber(leaf)) return { seq, path, type };
+    if (isFormless(leaf)) return { seq, path, type };
     const shape = shapeOf(one, two);
     return shape && { seq, path, type, shape };
   }
@@ -99,11 +102,16 @@ export class LateValues {
       const [first, second] = [match[0], two.slice(start, to)];
       const whole = STAND_IN.test(first) ? this.whole(first, second) : undefined;
       // A piece of something invented says nothing of what will be there.
-      if (whole === undefined && INVENTED.test(first)) return undefined;
+      if (whole === undefined && INVENTED.test(first) && !this.#isOfServer(first, second)) return undefined;
       const part = whole ?? this.#within(first, second);
       if (part !== undefined) return { from: start, to, part };
     }
     return undefined;
+  }
+
+  /** Whether a server's own answer has a piece. */
+  #isOfServer(one: string, two: string): boolean {
+    return this.#leaves.some((leaf) => !leaf.isInvented && leaf.one.includes(one) && leaf.two.includes(two));
   }
 
   /** A piece of a text of an answer, by its form and its place among pieces of the same form. */
@@ -120,17 +128,18 @@ export class LateValues {
   }
 }
 
-/** A number that a stand-in has: a real one is hardly ever so large. */
-function isInventedNumber({ value }: Leaf): boolean {
-  return typeof value === "number" && value >= 10 ** 9 && Number.isInteger(value);
+/** Whether an invented value has no form that says anything: a marked text or number. */
+function isFormless({ isInvented, value }: Leaf): boolean {
+  if (!isInvented) return false;
+  return typeof value === "number" ? value >= 10 ** 9 && Number.isInteger(value) : STAND_IN.test(value);
 }
 
-function leavesOf({ seq, answer, other }: LateRead): Leaf[] {
+function leavesOf({ seq, isInvented, answer, other }: LateRead): Leaf[] {
   const found: Leaf[] = [];
   const collect = (one: unknown, two: unknown, path: Step[]) => {
     if (found.length >= MAX_LEAVES || path.length > MAX_DEPTH) return;
     if (isLeaf(one) && isLeaf(two)) {
-      if (one !== two) found.push({ seq, path, value: one, one: String(one), two: String(two) });
+      if (one !== two) found.push({ seq, isInvented, path, value: one, one: String(one), two: String(two) });
     } else if (Array.isArray(one) && Array.isArray(two))
       for (const index of one.keys()) collect(one[index], two[index], [...path, index]);
     else if (isObject(one) && isObject(two))

@@ -256,9 +256,9 @@ class FirstRehearsal {
 
   /** The reads that came after a change, and what they brought. */
   get lateReads(): LateRead[] {
-    return this.entries.flatMap(({ seq, late, outcome, renamed }) =>
+    return this.entries.flatMap(({ seq, late, outcome, renamed, isInvented = false }) =>
       late !== undefined && outcome?.ok === true && renamed?.ok === true
-        ? { ...late, seq, answer: outcome.data, other: renamed.data }
+        ? { ...late, seq, isInvented, answer: outcome.data, other: renamed.data }
         : [],
     );
   }

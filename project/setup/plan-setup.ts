@@ -159,8 +159,8 @@ export function planUndo(machine: Machine, files: SetupFiles): SetupPlan {
   const family = familyOf(machine);
   return {
     steps: [
-      engine,
       { does: "Remove the runsc that ptc has installed", command: [...root, "sh", files.gvisor, "--undo"] },
+      engine,
     ],
     advice: family === undefined ? [] : [`What ${family.needs} has installed stays: ${family.packages}.`],
   };

@@ -23,7 +23,7 @@ const MAY: Readonly<Record<string, readonly string[]>> = {
 /** Commands that are no files of this repository. */
 const KNOWN = [
   /^npm install --no-save /,
-  /^npm publish --provenance /,
+  /^npm publish --provenance --access public \.\/packages\/\*\.tgz$/,
   /^go install \S+@v[\d.]+$/,
   /^mkdir packages$/,
 ];
@@ -40,6 +40,7 @@ interface Job {
   "timeout-minutes"?: number;
 }
 interface Workflow {
+  on?: { push?: { tags?: string[] } };
   permissions?: Record<string, string>;
   jobs: Record<string, Job>;
 }
@@ -107,6 +108,11 @@ describe("the workflows", () => {
       [jobs[name]?.needs ?? []].flat().flatMap((each) => [each, ...needed(each)]);
     for (const name of Object.keys(MAY))
       expect([name, needed(name)]).toEqual([name, expect.arrayContaining(["test"])]);
+  });
+
+  it("release of tags only those of whole versions, which npm may make its latest", () => {
+    const { on } = parse(read(".github/workflows/release.yml")) as Workflow;
+    expect(on?.push?.tags).toEqual(["v[0-9]+.[0-9]+.[0-9]+"]);
   });
 
   const { error } = spawnSync("actionlint", ["-version"]);

@@ -106,6 +106,79 @@ describe("what was approved again and again", () => {
     });
   });
 
+  it.each<[string, AskedCall[], string]>([
+    ["without arguments", inRuns(SEND, [{}, null, undefined]), "it was approved without arguments"],
+    [
+      "with lists",
+      inRuns(
+        SEND,
+        mails.map((each) => ({ ...each, cc: ["a@example.com"] })),
+      ),
+      "cc is no text",
+    ],
+    [
+      "with numbers",
+      inRuns(
+        SEND,
+        mails.map((each) => ({ ...each, o: { n: 1 } })),
+      ),
+      "o.n is no text",
+    ],
+    [
+      "with truth values",
+      inRuns(
+        SEND,
+        mails.map((each) => ({ ...each, now: true })),
+      ),
+      "now is no text",
+    ],
+    [
+      "with other names",
+      inRuns(
+        SEND,
+        mails.map((each) => ({ ...each, "a-b": "x" })),
+      ),
+      "a-b is no text",
+    ],
+    [
+      "with a member in the first call alone",
+      inRuns(
+        SEND,
+        mails.map((each, index) => (index === 0 ? { ...each, bcc: "x" } : each)),
+      ),
+      "bcc is in some of the approved calls alone",
+    ],
+    [
+      "with a member in the last call alone",
+      inRuns(
+        SEND,
+        mails.map((each, index) => (index === 2 ? { ...each, bcc: "x" } : each)),
+      ),
+      "bcc is in some of the approved calls alone",
+    ],
+    [
+      "and denied with arguments that are not kept",
+      [...inRuns(SEND, mails), { ...asked(SEND, undefined, "denied"), isKept: false }],
+      "one of its calls was denied whose arguments",
+    ],
+  ])("gets no entry that would let anything pass, when approved %s", (_, calls, why) => {
+    expect(suggest(calls, true)).toMatchObject({
+      suggestions: [],
+      without: [{ tool: SEND, why: expect.stringContaining(why) }],
+    });
+  });
+
+  it("is told with the arguments of which any value passes", () => {
+    const [found] = suggest(
+      inRuns(
+        SEND,
+        mails.map((each) => ({ ...each, re: { id: each.text } })),
+      ),
+      true,
+    ).suggestions;
+    expect(found).toMatchObject({ where: [{ path: "to" }], free: ["text", "re.id"] });
+  });
+
   it("is told with what else would have passed", () => {
     const calls = [...inRuns(SEND, mails), asked(SEND, { to: "zoe@example.com" }, "nobody", "r9")];
     expect(suggest(calls, true).suggestions[0]?.also).toEqual([{ runId: "r9", call: 1 }]);
@@ -165,5 +238,10 @@ describe("what was approved again and again", () => {
     expect(found).toMatchObject({ runs: 4, questions: 4, without: [] });
     expect(found.suggestions).toMatchObject([{ tool: SEND, saves: 3, also: [{ call: 1 }] }]);
     expect(found.suggestions[0]?.runs).toHaveLength(3);
+    const denied = { ...call, decision: "denied", unkept: "its values cannot be written", arguments: null };
+    await archiveIn(archive, { calls: [denied] });
+    expect(await suggestEntries(archive, { policy: { files: [] } } as never, {}, () => {})).toMatchObject({
+      ...{ suggestions: [], without: [{ tool: SEND, why: expect.stringContaining("was denied") }] },
+    });
   });
 });

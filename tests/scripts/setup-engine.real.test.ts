@@ -19,7 +19,8 @@ async function inRoot(command: string): Promise<string> {
   return stdout;
 }
 
-const PACKAGES = "dpkg-query -W -f '${db:Status-Status} ${Package}\\n' | sort";
+/** Docker's package is removed and not purged, which would delete images: files of its configuration stay. */
+const PACKAGES = "dpkg-query -W -f '${db:Status-Status} ${Package}\\n' | grep '^installed' | sort";
 
 describe.skipIf(why !== "")(`setting Docker and gVisor up on a bare Debian${why}`, () => {
   beforeAll(() => {
@@ -40,10 +41,10 @@ describe.skipIf(why !== "")(`setting Docker and gVisor up on a bare Debian${why}
     const said = await inRoot(
       [
         `set -e; ${PACKAGES} >/root/before; ls /etc/apt/sources.list.d >/root/sources`,
-        `${setUp}; echo "== again"; ${setUp}`,
+        `${setUp}; touch /var/lib/docker/kept; echo "== again"; ${setUp}`,
         "echo == runtimes; docker info --format '{{range $name, $_ := .Runtimes}}{{$name}} {{end}}'",
         `echo == undo; ${setUp} --undo`,
-        `echo == left; ${PACKAGES} | diff /root/before - && ls /etc/apt/sources.list.d | diff /root/sources -`,
+        `echo == left; ${PACKAGES} | diff /root/before - && ls /etc/apt/sources.list.d | diff /root/sources -; rm /var/lib/docker/kept`,
         `ls /etc/docker /var/lib/ptc 2>/dev/null || true; echo == undo again; ${setUp} --undo`,
       ].join("\n"),
     );

@@ -1,7 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { planAnswer, readChosen } from "../../../broker/approvals/approval-scope.ts";
+import {
+  type ApprovalRequest,
+  type ApprovalsSoFar,
+  questionDigest,
+  RunApprovals,
+} from "../../../broker/approvals/approvals.ts";
 import { type PlannedCall, planOf, withArguments, withoutOpen } from "../../../broker/approvals/plan.ts";
 import { PlanInForce } from "../../../broker/approvals/plan-in-force.ts";
+import type { Tool } from "../../../catalog/tool.ts";
 import { digestOf } from "../../../protocol/canonical-json.ts";
 
 function call(tool: string, args: unknown, more: Partial<PlannedCall> = {}): PlannedCall {
@@ -72,9 +79,60 @@ describe("a plan that somebody has answered", () => {
   it("uses each call up, also over a suspension", async () => {
     const plan = inForce([call("a", {}), call("a", {})], [1, 2]);
     expect(await plan.match(made("a", {}))).toMatchObject({ kind: "approved", number: 1 });
-    const resumed = new PlanInForce(plan.kept);
+    const resumed = new PlanInForce(plan.kept());
     expect(await resumed.match(made("a", {}))).toMatchObject({ kind: "approved", number: 2 });
     expect(await resumed.match(made("a", {}))).toMatchObject({ kind: "unplanned" });
+  });
+
+  it("goes on after a suspension with the call that is asked about by itself, and with those behind it", async () => {
+    const tools = ["a", "b"].map((namespacedName) => ({
+      ...{ namespacedName, definitionDigest: "d", server: "s", description: "", annotations: {} },
+    })) as unknown as Tool[];
+    const [a, b] = tools as [Tool, Tool];
+    const plan = planOf([call("a", { x: 1 }, { undecided: [["x"]] }), call("b", {}, { after: 1 })]);
+    const earlier = {
+      ...{ state: "APPROVED" as const, grants: [] },
+      plan: { plan, approved: [2], used: [], ended: [], by: "ann" },
+    };
+    const { signal } = new AbortController();
+    let soFar: ApprovalsSoFar | undefined;
+    let digest = "";
+    const later = {
+      ask: async (request: ApprovalRequest) => {
+        digest = questionDigest(request);
+        return { decision: "later", by: "nobody", ticket: "t" } as const;
+      },
+    };
+    const first: RunApprovals = new RunApprovals(
+      "r",
+      later,
+      {},
+      {
+        ...{ earlier },
+        suspend: async () => {
+          soFar = first.soFar;
+          return { decision: "denied", by: "nobody" };
+        },
+      },
+    );
+    await first.approve(a, { x: 2 }, signal);
+    const again: unknown[] = [];
+    const second = new RunApprovals(
+      "r",
+      {
+        ask: async (request) => {
+          again.push(request);
+          return { decision: "denied", by: "nobody" };
+        },
+      },
+      {},
+      { earlier: soFar, answered: { digest, answer: { decision: "once", by: "bob" } } },
+    );
+    const answer = await second.approve(a, { x: 2 }, signal);
+    expect(answer).toMatchObject({ decision: "approved-once", by: "bob", planned: 1 });
+    second.ended(answer.planned, {});
+    expect(await second.approve(b, {}, signal)).toMatchObject({ by: "ann", planned: 2 });
+    expect(again).toEqual([]);
   });
 
   it("takes two equal calls at once for two planned calls", async () => {
@@ -160,7 +218,7 @@ describe("a value that a late read brings", () => {
     const plan = new PlanInForce({ plan: latePlan(), approved: [1, 2], used: [1], ended: [], by: "ann" });
     if (ended) plan.end(1, {});
     await plan.read(read, answer);
-    return (await new PlanInForce(plan.kept).match(made("enter", { code }))).kind;
+    return (await new PlanInForce(plan.kept()).match(made("enter", { code }))).kind;
   };
 
   it("counts if it is the piece of that form at that place of that read's answer", async () => {

@@ -139,6 +139,19 @@ test("a program that takes the code from elsewhere once it is approved is asked 
   expect(made).toEqual(DONE.slice(0, 1));
 });
 
+test("a server's value that looks invented keeps its form, and another one is asked about", async () => {
+  const code = `
+    await mcp__functions__request_code({ to: "ann" });
+    const { mails } = await mcp__functions__search({ query: "code" });
+    await mcp__functions__enter({ code: mails[0].id });`;
+  const { questions, made } = await planned(code, { before: [{ ...OLD, id: "standin-4711" }] }, (_, index) =>
+    index === 0 ? { allow: true, for: "plan" } : { allow: false },
+  );
+  expect(questions[0]?.plan?.calls[1]?.isApprovable).toBe(true);
+  expect(questions[1]?.differs).toMatch(/^code is not what the plan says/);
+  expect(made).toEqual(DONE.slice(0, 1));
+});
+
 test("a value that was known before the change is shown as it is", async () => {
   const code = `
     const before = await mcp__functions__search({ query: "code" });

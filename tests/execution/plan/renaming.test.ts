@@ -37,6 +37,29 @@ it("leaves what is known, short or a time", () => {
   expect(renaming.rename({ is: true }, true)).toEqual({ is: false });
 });
 
+const lateRead = (answer: unknown, other: unknown, isInvented = false) => ({
+  ...{ seq: 1, tool: {} as Tool, arguments: {}, after: 1, isInvented, answer, other },
+});
+
+it("keeps the form of what a server answers, also where it looks invented", () => {
+  const answer = { id: "standin-4711", n: 4_000_000_123, text: "see standin-9911 at example.invalid/77" };
+  const other = { id: "standin-5822", n: 5_111_111_234, text: "see standin-3344 at example.invalid/66" };
+  const late = new LateValues([lateRead(answer, other)]);
+  const part = { seq: 1, path: ["id"], type: "string" };
+  expect(late.whole(answer.id, other.id)).toEqual({ ...part, shape: ["standin-", { digits: 4 }] });
+  expect(late.whole(answer.n, other.n)).toMatchObject({ path: ["n"], shape: [{ digits: 10 }] });
+  expect(late.pieces("a standin-4711", "a standin-5822")?.[1]).toMatchObject({ shape: expect.anything() });
+  expect(late.pieces("a standin-9911", "a standin-3344")?.[1]).toMatchObject({ nth: 1, path: ["text"] });
+  expect(late.pieces("example.invalid/77", "example.invalid/66")?.[0]).toMatchObject({ path: ["text"] });
+
+  const invented = new LateValues([lateRead(answer, other, true)]);
+  expect(invented.whole(answer.id, other.id)).toEqual(part);
+  expect(invented.whole(answer.n, other.n)).toEqual({ seq: 1, path: ["n"], type: "number" });
+  expect(invented.pieces("a standin-4711", "a standin-5822")).toEqual(["a ", part]);
+  expect(invented.pieces("a standin-9911", "a standin-3344")).toBeUndefined();
+  expect(invented.pieces("example.invalid/77", "example.invalid/66")).toBeUndefined();
+});
+
 it("finds the place of a piece that was passed on, and of no other", () => {
   fc.assert(
     fc.property(
@@ -45,7 +68,7 @@ it("finds the place of a piece that was passed on, and of no other", () => {
       (texts, chosen) => {
         const answer = { items: texts.map((text) => ({ text })) };
         const other = new Renaming().rename(answer) as typeof answer;
-        const late = new LateValues([{ seq: 1, tool: {} as Tool, arguments: {}, after: 1, answer, other }]);
+        const late = new LateValues([lateRead(answer, other)]);
         const codes = answer.items.flatMap(({ text }, index) =>
           [...text.matchAll(/\d+/g)].map((match) => ({ one: match[0], at: match.index, index })),
         );

@@ -52,6 +52,14 @@ describe("what ptc setup does", () => {
     ] as const)
       if (each.steps.some((done) => done.endsWith(step))) expect(undone).toContain(undo);
   });
+
+  it("takes gVisor's own release back before the notes of what else was done", () => {
+    const fedora = CASES.find(
+      ({ os_release, steps }) => os_release?.includes("ID=fedora") && steps.length > 0,
+    );
+    const undone = commandsOf(planUndo(machineOf(fedora ?? (CASES[0] as Case)), FILES));
+    expect(undone.map((each) => each.replace(/.* sh /, ""))).toEqual(["GVISOR --undo", "ENGINE --undo"]);
+  });
 });
 
 describe("what a machine is", () => {
