@@ -68,7 +68,10 @@ function judge(plain: Said | string, walled: Said | string): [string, boolean] {
   if (typeof walled === "string") return [`does not start: ${walled}`, false];
   const other = walled.tools.find((tool, index) => !isDeepStrictEqual(tool, plain.tools[index]));
   if (other !== undefined || plain.tools.length !== walled.tools.length)
-    return [`lists ${walled.tools.length} tools, the first difference: ${differing(plain.tools, walled.tools)}`, false];
+    return [
+      `lists ${walled.tools.length} tools, the first difference: ${differing(plain.tools, walled.tools)}`,
+      false,
+    ];
   if (plain.answer === undefined) return ["the same tools", true];
   if (isDeepStrictEqual(plain.answer, walled.answer)) return ["the same tools, the same answer", true];
   return [`answers otherwise: ${brief(walled.answer)}, and as a process ${brief(plain.answer)}`, false];

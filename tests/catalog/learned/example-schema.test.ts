@@ -126,7 +126,8 @@ describe("what is inferred for a saved program and what is learned of a tool's r
         const learned = kindsIn(schemaOfShape(observeShape(value)) as Place);
         const inferred = kindsIn(inferOutput(value) as Place);
         for (const [place, kind] of inferred) {
-          if (learned.has(place) && !place.includes("{}")) expect([place, learned.get(place)]).toEqual([place, kind]);
+          if (learned.has(place) && !place.includes("{}"))
+            expect([place, learned.get(place)]).toEqual([place, kind]);
         }
         expect(inferred.get("$")).toBe(learned.get("$"));
       }),
