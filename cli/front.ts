@@ -12,7 +12,6 @@ import { EXIT, type ExitCode, type Surroundings, UsageError, write } from "./com
 import { completionCommand } from "./commands/completion.ts";
 import { printCandidates } from "./complete-words.ts";
 import { type DeclaredCommand, declareCommands } from "./declared-commands.ts";
-import { introduction } from "./introduction.ts";
 
 export type Commander = Pick<typeof commander, "Command" | "CommanderError">;
 
@@ -41,10 +40,13 @@ export async function runAtFront(
     await write(stdout, `${version}\n`);
     return EXIT.done;
   }
-  const introduced = introduction(surroundings);
-  if (introduced !== undefined) {
-    await write(stdout, introduced);
-    return EXIT.done;
+  if (argv.length === 2) {
+    const { introduction } = await import("./introduction.ts");
+    const introduced = introduction(surroundings);
+    if (introduced !== undefined) {
+      await write(stdout, introduced);
+      return EXIT.done;
+    }
   }
   const printed: Promise<void>[] = [];
   try {

@@ -25,18 +25,22 @@ if (!existsSync(join(root, "dist/cli/ptc.js"))) {
 const staged = mkdtempSync(join(tmpdir(), "ptc-package-"));
 try {
   const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
-  for (const name of [...manifest.files, ...ALWAYS])
+  const listed: string[] = manifest.files;
+  const packed = listed.filter((name) => !name.startsWith("!"));
+  const left = listed.filter((name) => name.startsWith("!"));
+  for (const name of [...packed, ...ALWAYS])
     cpSync(join(root, name), join(staged, name), { recursive: true });
+  for (const name of left) rmSync(join(staged, name.slice(1)), { recursive: true, force: true });
   const published = Object.entries(manifest).filter(([key]) => !FOR_DEVELOPERS.has(key));
   writeFileSync(join(staged, "package.json"), `${JSON.stringify(Object.fromEntries(published), null, 2)}\n`);
   const readme = readFileSync(join(root, "README.md"), "utf8");
   writeFileSync(join(staged, "README.md"), renderPackedReadme(readme, repositoryOf(manifest)));
   const out = resolve(values.out);
   const args = ["pack", "--json", "--silent", "--ignore-scripts", "--pack-destination", out];
-  const [packed] = JSON.parse(
+  const [made] = JSON.parse(
     execFileSync("npm", args, { cwd: staged, encoding: "utf8", maxBuffer: 64 * 1024 * 1024 }),
   );
-  const { filename, integrity, size, unpackedSize, files } = packed;
+  const { filename, integrity, size, unpackedSize, files } = made;
   const paths = files.map(({ path }: { path: string }) => path);
   console.log(JSON.stringify({ file: join(out, filename), integrity, size, unpackedSize, files: paths }));
 } finally {

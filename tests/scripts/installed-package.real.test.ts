@@ -3,9 +3,9 @@ import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, wri
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { INSTALL_PYRIGHT } from "../../languages/python/type-check/pyright-process.ts";
-import { envelopeOf, fixtureServer, Project } from "../cli/ptc-process.ts";
+import { envelopeOf, fixtureServer, Project, usePtc } from "../cli/ptc-process.ts";
 import { ELSEWHERE, openProxiedWorld } from "../system/proxied-world.ts";
 import { serveStreamable } from "../upstream/mcp/upstream-http-servers.ts";
 import { type PackageRegistry, serveInstalledPackages } from "./package-registry.ts";
@@ -21,6 +21,8 @@ interface Packed {
 }
 
 describe("the package, as it is published", () => {
+  // Builds what is packed, away from the checkout, whose build other tests read.
+  usePtc();
   const folder = mkdtempSync(join(tmpdir(), "ptc-package-"));
   const app = join(folder, "app");
   let registry: PackageRegistry;
@@ -40,7 +42,9 @@ describe("the package, as it is published", () => {
 
   async function makePackage(): Promise<Packed> {
     const args = ["scripts/package.ts", "--out", folder];
-    const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: REPOSITORY });
+    const { stdout } = await promisify(execFile)(process.execPath, args, {
+      cwd: join(inject("buildFolder"), "ptc"),
+    });
     return JSON.parse(stdout) as Packed;
   }
 
@@ -62,7 +66,6 @@ describe("the package, as it is published", () => {
 
   beforeAll(async () => {
     registry = await serveInstalledPackages();
-    await promisify(execFile)(process.execPath, ["scripts/build.ts"], { cwd: REPOSITORY });
     packed = await makePackage();
     mkdirSync(app);
     writeFileSync(join(app, "package.json"), "{}");
