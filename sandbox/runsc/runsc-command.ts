@@ -163,16 +163,23 @@ export function runscFlags(rootFolder: string, platform: string): string[] {
   ];
 }
 
-/** Whether ptc runs as root. runsc can restore snapshots only for root. */
+/** Whether ptc runs as root. */
 export const isRoot = process.getuid?.() === 0;
 
 /** Options of `unshare` before the runsc command of ordinary users: they make them root of their own namespace, which maps no other user. */
 const AS_ROOT_OF_OWN_NAMESPACE = ["--user", "--map-root-user", "--mount"];
 
-/** The command line that calls runsc on behalf of this user. */
-export function runscCommand(runsc: Runsc, args: readonly string[]): string[] {
+/**
+ * The command line that calls runsc on behalf of this user. For an ordinary user runsc refuses to restore a sandbox with `--rootless`.
+ * Without it, and with `--directfs=false`, it needs user nobody, which the user's own namespace does not have.
+ */
+export function runscCommand(runsc: Runsc, args: readonly string[], asRoot = isRoot): string[] {
   const { path, unshare = "unshare" } = runsc;
-  return isRoot ? [path, ...args] : [unshare, ...AS_ROOT_OF_OWN_NAMESPACE, path, "--rootless", ...args];
+  if (asRoot) return [path, ...args];
+  const own = args.includes("restore")
+    ? args.filter((each) => each !== "--directfs=false")
+    : ["--rootless", ...args];
+  return [unshare, ...AS_ROOT_OF_OWN_NAMESPACE, path, ...own];
 }
 
 /** The maximum length of runsc's own last messages. */

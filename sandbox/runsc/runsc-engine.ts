@@ -33,7 +33,6 @@ import {
   expectedPlatform,
   findPlatform,
   findRunsc,
-  isRoot,
   machineIdentity,
   type Runsc,
   runscCommand,
@@ -161,11 +160,10 @@ export class RunscEngine implements SandboxEngine {
 
   async snapshot(request: SandboxRequest): Promise<void> {
     const parts = await this.#partsOf(request);
-    if (isRoot && (await this.#snapshots.find(parts.key)) === undefined) await this.#make(parts);
+    if ((await this.#snapshots.find(parts.key)) === undefined) await this.#make(parts);
   }
 
   async describeSnapshot(request: SandboxRequest): Promise<string> {
-    if (!isRoot) return "none: runsc restores sandboxes for root alone, so each is booted";
     const { key } = await this.#partsOf(request);
     const { count, reason } = this.#snapshots.failures(key);
     const failed = count === 0 ? "" : `; ${count} failed, the last one because ${reason}`;
@@ -319,7 +317,7 @@ export class RunscEngine implements SandboxEngine {
   }
 
   #makeSoon(parts: SandboxParts): void {
-    if (!isRoot || this.#making.has(parts.key) || !this.#snapshots.mayMake(parts.key)) return;
+    if (this.#making.has(parts.key) || !this.#snapshots.mayMake(parts.key)) return;
     this.#making.add(parts.key);
     const later = setTimeout(() => {
       // It may have been made meanwhile by this process or another.

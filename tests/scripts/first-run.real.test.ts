@@ -1,7 +1,7 @@
 /** What a first user does with the package as it is published: two commands, from an empty folder and an empty home, without root, Docker and gVisor. */
 import { copyFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, inject, test } from "vitest";
 import { useOrdinaryUser } from "./ordinary-user.ts";
 
 const SCRIPT = join(import.meta.dirname, "../../scripts/try-package.sh");
@@ -25,3 +25,32 @@ test("an ordinary user without Docker and gVisor has a first answer of a program
   expect(stderr).toContain("6/6  program  done: ");
   console.log(`first answer: ${stdout.trim()}`);
 });
+
+const runscProblem =
+  inject("testedEngine") === "runsc" ? inject("sandboxProblem") : inject("otherEngineProblem");
+
+test.skipIf(runscProblem !== "")(
+  "an ordinary user's sandboxes are restored from a snapshot where gVisor is",
+  async () => {
+    const command = `
+      set -e
+      HOME=$(mktemp -d)
+      trap 'rm -rf "$HOME"' EXIT
+      export HOME
+      npm install --silent --no-audit --no-fund --prefix "$HOME/app" "$0" >&2
+      export PATH="$HOME/app/node_modules/.bin:$PATH" PTC_HOST=off
+      mkdir -p "$HOME/restored" && cd "$HOME/restored"
+      echo 'sandbox: { engine: runsc, allow_weaker_isolation: true }' >ptc.yaml
+      echo 'globalThis.result = Math.random() + "";' >random.ts
+      ptc image build >&2
+      ptc run random.ts && ptc run random.ts
+      ptc doctor || true`;
+    const { code, stdout, stderr } = await user.sh(["-c", command, user.file]);
+    expect({ code, stderr }).toMatchObject({ code: 0 });
+    const [one = "", two = ""] = stdout.split("\n").map((line) => /"data":"([\d.]+)"/.exec(line)?.[1] ?? "");
+    expect(one).toMatch(/^0\.\d+$/);
+    expect(two).toMatch(/^0\.\d+$/);
+    expect(one).not.toBe(two);
+    expect(stdout).toContain("sandboxes are restored from one");
+  },
+);

@@ -102,10 +102,31 @@ describe("runsc", () => {
   });
 
   test("is called as root of this machine, or as root of a namespace of the user's own", () => {
-    const command = runscCommand({ path: "/bin/runsc", identity: "" }, ["run", "id"]);
-    const namespace = ["unshare", "--user", "--map-root-user", "--mount", "/bin/runsc", "--rootless"];
+    const runsc = { path: "/bin/runsc", identity: "" };
+    const flags = runscFlags("/folder", "ptrace");
+    const namespace = ["unshare", "--user", "--map-root-user", "--mount", "/bin/runsc"];
+    expect(runscCommand(runsc, [...flags, "run", "id"], true)).toEqual(["/bin/runsc", ...flags, "run", "id"]);
+    expect(runscCommand(runsc, [...flags, "restore", "id"], true)).toEqual([
+      "/bin/runsc",
+      ...flags,
+      "restore",
+      "id",
+    ]);
+    expect(runscCommand(runsc, [...flags, "run", "id"], false)).toEqual([
+      ...namespace,
+      "--rootless",
+      ...flags,
+      "run",
+      "id",
+    ]);
+    expect(runscCommand(runsc, [...flags, "restore", "id"], false)).toEqual([
+      ...namespace,
+      ...flags.filter((flag) => flag !== "--directfs=false"),
+      "restore",
+      "id",
+    ]);
     expect(isRoot).toBe(process.getuid?.() === 0);
-    expect(command).toEqual([...(isRoot ? ["/bin/runsc"] : namespace), "run", "id"]);
+    expect(runscCommand(runsc, ["run"])).toEqual(runscCommand(runsc, ["run"], isRoot));
   });
 
   test("is told where its files are, and to let a sandbox have nothing of this machine", () => {
