@@ -99,7 +99,11 @@ const built = await Promise.all([
   build({
     ...common,
     ...shared,
-    entryPoints: { "cli/start": "cli/start.ts", "cli/own-process": "cli/own-process.ts" },
+    entryPoints: {
+      "cli/start": "cli/start.ts",
+      "cli/own-process": "cli/own-process.ts",
+      "cli/introduction": "cli/introduction.ts",
+    },
     plugins: [withoutUnused({ isWhole: false }), withPlainBuiltins(), withPartsLater(join(root, "cli"))],
   }),
   build({

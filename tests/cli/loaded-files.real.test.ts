@@ -91,6 +91,14 @@ describe("a command loads what it uses:", () => {
     expect(files.length, files.join("\n")).toBeLessThanOrEqual(most);
   });
 
+  it("ptc alone, which says what it is and the next command", () => {
+    const { files, stdout, status } = loadedBy(newProject(), []);
+    expect(status).toBe(0);
+    expect(stdout.trimEnd().split("\n")).toHaveLength(5);
+    expect(stdout).toContain("ptc up");
+    expect(files.length, files.join("\n")).toBeLessThanOrEqual(4);
+  });
+
   it("in files that the build knows the sources of", () => {
     const { files, sources } = loadedBy(newProject(), ["list"]);
     expect(files.filter((file) => file !== "dist/cli/ptc.js").length).toBeGreaterThan(3);

@@ -149,8 +149,8 @@ test("a dry run of a session, of a ticket and with unknown options is refused", 
   });
 });
 
-test("labelled data in a plan that a model reads counts as shown to it", async () => {
-  const { tools } = desk();
+/** `execute_program` of a desk with a vault, whose word is labelled. */
+async function openedVault() {
   const vault = tool({
     description: "Opens the vault",
     output: z.object({ word: z.string() }),
@@ -158,8 +158,12 @@ test("labelled data in a plan that a model reads counts as shown to it", async (
     labels: ["confidential"],
     execute: () => ({ word: "the treasure lies under the seventh oak of the northern avenue" }),
   });
-  const ptc = await openPtc({ tools: { ...tools, vault } });
-  const execute = ptc.tools().find(({ name }) => name === "execute_program");
+  const ptc = await openPtc({ tools: { ...desk().tools, vault } });
+  return ptc.tools().find(({ name }) => name === "execute_program");
+}
+
+test("labelled data in a plan that a model reads counts as shown to it", async () => {
+  const execute = await openedVault();
   const code = `
     const { word } = await mcp__functions__vault({});
     await mcp__functions__send({ to: "ann", text: word });`;
@@ -179,16 +183,7 @@ test("a dry run masks personal data as a run does", async () => {
 });
 
 test("labelled data in the error of a dry run counts as shown to the model that reads it", async () => {
-  const { tools } = desk();
-  const vault = tool({
-    description: "Opens the vault",
-    output: z.object({ word: z.string() }),
-    annotations: { readOnlyHint: true },
-    labels: ["confidential"],
-    execute: () => ({ word: "the treasure lies under the seventh oak of the northern avenue" }),
-  });
-  const ptc = await openPtc({ tools: { ...tools, vault } });
-  const execute = ptc.tools().find(({ name }) => name === "execute_program");
+  const execute = await openedVault();
   const code = `throw new Error((await mcp__functions__vault({})).word);`;
   const reply = await execute?.execute({ code, dry_run: true });
   expect(reply?.text).toContain("seventh oak");
