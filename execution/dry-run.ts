@@ -66,6 +66,7 @@ export async function planProgram(
     ...{ runId, traceId: randomBytes(16).toString("hex"), inputDigest: inputDigest(program) },
   });
   const { open, flows } = withFlows(rehearsals);
+  const removals: Promise<void>[] = [];
   try {
     const outcome = await rehearseWhole({
       ...{ scope, program, prepared, open, signal: request.signal, startedAt: Date.now() },
@@ -74,6 +75,7 @@ export async function planProgram(
       use: { run: runId, principal: request.context.principal },
       observer: { onCall: recording?.onRehearsed },
       maxMs: limits.timeoutMs,
+      leave: (removal) => void removals.push(removal),
     });
     // Whoever reads this has been shown it, as with what a run gives out.
     const show = async (texts: readonly string[]) =>
@@ -89,6 +91,7 @@ export async function planProgram(
     if (!(error instanceof SandboxError)) throw error;
     return failed(buildFailure("SandboxUnavailable", messageOf(error)), { typeWarning });
   } finally {
+    await Promise.all(removals);
     await recording?.beforeSuspension?.();
     // Nothing of a rehearsal is archived.
     recording?.suspend?.();

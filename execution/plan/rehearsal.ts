@@ -46,7 +46,7 @@ import { StandIns } from "./stand-ins.ts";
  * and the calls of the real run are held against it one by one (`PlanInForce`).
  */
 
-/** How long a rehearsal may take, and how many calls it may make. */
+/** How long a rehearsal may take, if its run may take twice as long, and how many calls it may make. */
 const MAX_REHEARSAL_MS = 10_000;
 const MAX_CALLS = 500;
 /** How many late reads that brought nothing get a stand-in. */
@@ -59,8 +59,10 @@ const BEGINNING: Moment = { calls: [], trace: undefined, insideMs: 0 };
 
 /** The parts with which a program is rehearsed. */
 export interface RehearsalParts {
-  /** How long the rehearsal may take; by default `MAX_REHEARSAL_MS`. */
+  /** How long the rehearsal may take; by default half the time of the run, and `MAX_REHEARSAL_MS` at most. */
   readonly maxMs?: number | undefined;
+  /** Receives the removal of each sandbox, which nobody's question waits for. It never rejects. */
+  readonly leave: (removal: Promise<void>) => void;
   readonly scope: Pick<RunScope, "limits" | "clock" | "redactor">;
   readonly program: Program;
   readonly prepared: Extract<Prepared, { ok: true }>;
@@ -148,7 +150,7 @@ type Both = Rehearsals | "late";
  * a message that a change sends. Then such reads get stand-ins. Rejects with a `SandboxError` when no sandbox can be acquired.
  */
 async function rehearseAsFarAsItGoes(parts: RehearsalParts, moment: Moment): Promise<Both> {
-  const late = AbortSignal.timeout(parts.maxMs ?? MAX_REHEARSAL_MS);
+  const late = AbortSignal.timeout(longestMs(parts));
   const both = await rehearseTwice(parts, moment, late, false);
   if (both === "late" || both.first.verdict?.ok !== false || !both.first.isMissing) return both;
   const again = await rehearseTwice(parts, moment, late, true);
@@ -585,12 +587,17 @@ async function runAgain(
         ...{ approvals: new RunApprovals("", NOBODY), recording: undefined, suspension: undefined },
         ...{ observers, signal: ends, faulted: signal, elapsedMs: () => 0 },
       },
-      ...{ prepared, output, calls, timeLimit: new TimeLimit(parts.maxMs ?? MAX_REHEARSAL_MS, clock) },
+      ...{ prepared, output, calls, timeLimit: new TimeLimit(longestMs(parts), clock) },
       environment: { ...environment, replay: { started_ms, clock: readings, events, resumes: true } },
     });
   } finally {
-    await sandbox.dispose();
+    parts.leave(sandbox.dispose());
   }
+}
+
+function longestMs({ maxMs, scope }: RehearsalParts): number {
+  // The time of the run goes on meanwhile, and the question has to come before it ends.
+  return maxMs ?? Math.min(MAX_REHEARSAL_MS, scope.limits.timeoutMs / 2);
 }
 
 const NOBODY = { ask: async () => ({ decision: "denied" as const, by: "rehearsal" }) };
