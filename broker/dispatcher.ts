@@ -478,9 +478,11 @@ export class Dispatcher implements CallDispatcher {
     };
   }
 
-  /** Why a tool of a known server is not known. */
+  /** Why a tool of a known server is not known. Of a server that the principal may not know of nothing is said. */
   #whyUnknown(name: string): string {
+    const { authorizer, context } = this.#options;
     const module = parseNamespacedName(name)?.module ?? "";
+    if (authorizer.isKnown?.(context, module) === false) return "";
     const why = this.#options.tools.unlisted?.get(module);
     return why === undefined ? "" : `: ${oneLine(why, MAX_REASON_CHARS)}`;
   }
