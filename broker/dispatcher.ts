@@ -388,8 +388,9 @@ export class Dispatcher implements CallDispatcher {
     const reasons = new Set([decision.reason, run.asks?.reason].filter((each) => each !== undefined));
     const reason = reasons.size === 0 ? undefined : [...reasons].join("; ");
     const isOfCheck = run.asks !== undefined;
+    const reviewer = isOfCheck ? undefined : decision.reviewer;
     const approving = run.approvals.approve(tool, call.arguments, run.signal, {
-      ...{ rule, reason, flow, isOfCheck },
+      ...{ rule, reason, flow, isOfCheck, reviewer },
     });
     const approval = await wait.during(approving);
     way.permission = { decision: approval.decision, approver: approval.by };
