@@ -260,6 +260,14 @@ interface AnyServer {
   readonly off: string | undefined;
   /** The values of `env` or `headers` that are read when the server starts, by name. They are not among `env` and `headers`. */
   readonly secretSources: Readonly<Record<string, SecretSource>>;
+  /** Its accounts by name, at least one, each with values of `env` or `headers` besides those of the server. */
+  readonly accounts?: Readonly<Record<string, AccountValues>> | undefined;
+}
+
+/** What one account of a server has besides the server. */
+interface AccountValues {
+  readonly values: Readonly<Record<string, string>>;
+  readonly secretSources: Readonly<Record<string, SecretSource>>;
 }
 
 /** How the sandbox of a server differs from one that has nothing. */

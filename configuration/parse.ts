@@ -10,7 +10,7 @@ import { countriesWith } from "../secrets/pii/pii-kinds.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import type { Configuration } from "./configuration.ts";
 import { ConfigurationError, type Problem } from "./configuration-error.ts";
-import { credentialsOf, distinctSecrets, secretsOf } from "./configured-servers.ts";
+import { credentialsOf, distinctSecrets, secretsOf, startedServers } from "./configured-servers.ts";
 import { findListsAsLabels, locateFlowNames } from "./flow-names.ts";
 import { buildHttp, findHttpProblems, httpSecrets } from "./http-settings.ts";
 import { findInterceptorProblems } from "./interceptor-problems.ts";
@@ -214,7 +214,7 @@ function buildConfiguration(
   const distinct = (of: typeof secretsOf) =>
     distinctSecrets(
       [
-        ...[...expandedSecrets, ...servers.flatMap(of), ...models.secrets],
+        ...[...expandedSecrets, ...servers.flatMap(startedServers).flatMap(of), ...models.secrets],
         ...[
           ...storageSecrets(storage),
           ...httpSecrets(http),

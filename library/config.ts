@@ -281,6 +281,25 @@ export interface PtcConfig {
             }
           | ("oauth" | "client_credentials" | "none");
         /**
+         * accounts of it by name, each with credentials of its own: its tools then take the argument `account` ([docs](servers.md#several-accounts))
+         */
+        accounts?: {
+          [k: string]: {
+            /**
+             * variables of this account beside those of the server; values as for `env`
+             */
+            env?: {
+              [k: string]: string | { [key: string]: unknown };
+            };
+            /**
+             * headers of this account beside those of the server; values as for `env`
+             */
+            headers?: {
+              [k: string]: string | { [key: string]: unknown };
+            };
+          };
+        };
+        /**
          * what its results carry; `{ label: L, unless: { ARGUMENT: PATTERN } }` (or `when`) for calls with other arguments alone
          */
         labels?: (
