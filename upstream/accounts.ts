@@ -11,7 +11,7 @@ import type { Upstream, UpstreamCall, UpstreamListing } from "./upstream.ts";
 import { UpstreamError } from "./upstream-error.ts";
 
 /** The argument that names the account of a call. */
-export const ACCOUNT_ARGUMENT = "account";
+const ACCOUNT_ARGUMENT = "account";
 
 /** What the server itself has listed, by what is listed in its place. */
 const ORIGINALS = new WeakMap<object, unknown>();
