@@ -83,7 +83,8 @@ export class UpstreamPool {
   ): Upstream | undefined {
     const names = Object.keys(accounts);
     const open = (account: string) => {
-      const source = this.#sources.get(name)?.accounts?.[account];
+      const { accounts: current = {} } = this.#sources.get(name) ?? {};
+      const source = Object.hasOwn(current, account) ? current[account] : undefined;
       if (source === undefined)
         throw new UpstreamError("disconnected", `server '${name}' has no account '${account}' any longer`);
       return this.#one(principal, source);

@@ -98,7 +98,7 @@ describe("a server with accounts", () => {
   });
 
   it("is another one once its accounts are others, and keeps the connections of those that stay", async () => {
-    const { upstream, replace, connections } = serverOf(["work", "private"]);
+    const { upstream, replace, connections } = serverOf(["work", "private", "constructor"]);
     const before = upstream();
     expect(upstream()).toBe(before);
     await call(before, { account: "private" });
@@ -111,8 +111,9 @@ describe("a server with accounts", () => {
     ]);
     expect([connections.get("work") === work, work?.closed]).toEqual([true, false]);
     await expect.poll(() => connections.get("private")?.closed).toBe(true);
-    expect((await upstreamErrorOf(call(before, { account: "private" }))).message).toContain(
-      "has no account 'private' any longer",
-    );
+    for (const account of ["private", "constructor"])
+      expect((await upstreamErrorOf(call(before, { account }))).message).toContain(
+        `has no account '${account}' any longer`,
+      );
   });
 });
