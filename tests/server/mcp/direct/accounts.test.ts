@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { fixtureServer } from "../../../cli/ptc-process.ts";
+import { listen, type Seen, serveStreamable } from "../../../upstream/mcp/upstream-http-servers.ts";
 import { CONTEXT } from "../served.ts";
 import { connect, DESK, serveProject, toolNamed } from "./serve-project.ts";
 
@@ -87,6 +88,33 @@ describe("a server with several accounts", () => {
     expect(textsOf(await call(name, { account: "work" }))).toContain("the-work-account-is-for-trusted");
     const lines = served.auditLines().filter(({ tool }) => tool === name);
     expect(lines).toContainEqual(expect.objectContaining({ decision: "deny" }));
+  });
+
+  it("sends over HTTP the headers of the account of a call, and of no other", async () => {
+    const seen: Seen = { headers: [], started: 0, aborted: 0 };
+    const origin = await listen(serveStreamable(seen).listener);
+    const hub = {
+      name: "hub",
+      url: `${origin}/mcp`,
+      headers: { "X-Common": "of-all-accounts", "X-Team": "of-the-server" },
+      accounts: {
+        work: { headers: { Authorization: "Bearer work-1234567890" } },
+        private: { headers: { Authorization: "Bearer home-1234567890", "X-Team": "of-the-account" } },
+      },
+    };
+    const served = await serveProject([toolNamed("read")], { servers: [DESK, hub], discovery: "direct" });
+    const { call } = await connect(served);
+    for (const [account, token, team] of [
+      ["private", "Bearer home-1234567890", "of-the-account"],
+      ["work", "Bearer work-1234567890", "of-the-server"],
+    ]) {
+      expect(textsOf(await call("mcp__hub__echo", { account: "work", text: "first" }))).toBe("first");
+      seen.headers.length = 0;
+      expect(textsOf(await call("mcp__hub__echo", { account, text: "hi" }))).toBe("hi");
+      const sent = seen.headers.map((each) => [each.authorization, each["x-team"], each["x-common"]]);
+      expect(sent.length).toBeGreaterThan(0);
+      for (const each of sent) expect(each).toEqual([token, team, "of-all-accounts"]);
+    }
   });
 
   it("takes up other accounts that ptc.yaml names, without a restart", async () => {
