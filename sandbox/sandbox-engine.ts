@@ -104,6 +104,8 @@ export interface StartedSandbox {
   kill(): Promise<void>;
   /** Resolves when the engine has removed the sandbox. */
   removed(): Promise<void>;
+  /** Whether the engine removes the sandbox once it has ended also if this process is gone. */
+  readonly removesItself?: boolean;
   /** Frees the sandbox's resources on the host, such as the socket of its connection. Safe to call twice. */
   release(): void;
 }

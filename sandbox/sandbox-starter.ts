@@ -30,6 +30,11 @@ export interface StarterOptions {
   limits: SandboxLimits;
   /** Whether sandboxes may briefly outlive their programs, so that ending them does not delay answers. */
   lingers?: boolean;
+  /**
+   * Whether a sandbox that has ended by itself is left to an engine that removes it without this process, because the process ends with
+   * its program.
+   */
+  leavesRemoval?: boolean;
   /** The walls that are known not to hold; none by default. */
   walls?: KnownWalls;
   /** Called whenever the engine has been asked to start a sandbox. */
@@ -70,6 +75,7 @@ export class SandboxStarter implements SandboxSource {
       limits,
       walls,
       lingers,
+      leavesRemoval,
       onRequested,
     } = this.#options;
     refuseCancelled(signal);
@@ -83,7 +89,8 @@ export class SandboxStarter implements SandboxSource {
       output,
     );
     try {
-      return new RunningSandbox(started, image, await orCancelled(connected(started), signal), lingers);
+      const channel = await orCancelled(connected(started), signal);
+      return new RunningSandbox(started, { image, channel, lingers, leavesRemoval });
     } catch (error) {
       await endSandbox(started);
       started.release();
@@ -163,17 +170,26 @@ class RunningSandbox implements Sandbox {
   readonly exited: Sandbox["exited"];
   readonly lingerMs: number | undefined;
   readonly #started: StartedSandbox;
+  readonly #leavesRemoval: boolean;
   #ended = false;
   #disposed: Promise<void> | undefined;
 
-  /** @param lingers whether it may briefly outlive its program, so as not to delay the answer. */
-  constructor(started: StartedSandbox, image: string, channel: Sandbox["channel"], lingers = false) {
+  constructor(
+    started: StartedSandbox,
+    {
+      image,
+      channel,
+      lingers = false,
+      leavesRemoval = false,
+    }: Pick<Sandbox, "image" | "channel"> & Pick<StarterOptions, "lingers" | "leavesRemoval">,
+  ) {
     this.id = started.id;
     this.image = image;
     this.channel = channel;
     this.exited = started.exited;
     this.lingerMs = lingers ? LINGER_MS : undefined;
     this.#started = started;
+    this.#leavesRemoval = leavesRemoval && started.removesItself === true;
     started.exited.then(
       () => {
         this.#ended = true;
@@ -212,17 +228,23 @@ class RunningSandbox implements Sandbox {
     // A sandbox ends by itself when its connection to the host closes, which is faster than killing it.
     this.channel.destroy();
     this.#started.leave();
-    await endSandbox(this.#started, EXIT_GRACE_MS);
+    await endSandbox(this.#started, EXIT_GRACE_MS, this.#leavesRemoval);
     this.#started.release();
   }
 }
 
-/** Ends a sandbox, immediately or after `graceMs`, and waits until the engine has removed it. Never rejects. */
-async function endSandbox(started: StartedSandbox, graceMs = 0): Promise<void> {
-  const removed = started.removed().catch(() => {});
+/**
+ * Ends a sandbox, immediately or after `graceMs`, and waits until the engine has removed it. Never rejects.
+ *
+ * @param leavesRemoval whether it waits only for the end of a sandbox that ends by itself.
+ */
+async function endSandbox(started: StartedSandbox, graceMs = 0, leavesRemoval = false): Promise<void> {
+  const removal = () => started.removed().catch(() => {});
+  const removed = leavesRemoval ? undefined : removal();
   const ended = graceMs > 0 && (await settlesWithin(started.exited, graceMs));
+  if (ended && leavesRemoval) return;
   const killed = ended ? undefined : started.kill().catch(() => {});
-  await settlesWithin(Promise.all([killed, removed]), REMOVAL_PATIENCE_MS);
+  await settlesWithin(Promise.all([killed, removed ?? removal()]), REMOVAL_PATIENCE_MS);
 }
 
 /**

@@ -93,6 +93,7 @@ export function composeSandboxes(
     starter: new SandboxStarter({
       ...options,
       lingers: warm > 0,
+      leavesRemoval: warm === 0,
       walls: openKnownWalls(env),
       uses: openImageUses(env),
       onRequested,
