@@ -29,12 +29,12 @@ export interface StarterOptions {
   server?: ServerWalls | undefined;
   limits: SandboxLimits;
   /** Whether sandboxes may briefly outlive their programs, so that ending them does not delay answers. */
-  lingers?: boolean;
+  lingers?: boolean | undefined;
   /**
    * Whether a sandbox that has ended by itself is left to an engine that removes it without this process, because the process ends with
    * its program.
    */
-  leavesRemoval?: boolean;
+  leavesRemoval?: boolean | undefined;
   /** The walls that are known not to hold; none by default. */
   walls?: KnownWalls;
   /** Called whenever the engine has been asked to start a sandbox. */
