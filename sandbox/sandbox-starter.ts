@@ -37,6 +37,8 @@ export interface StarterOptions {
   leavesRemoval?: boolean | undefined;
   /** The walls that are known not to hold; none by default. */
   walls?: KnownWalls;
+  /** Holds the end of each sandbox that is being disposed of. Whoever closes waits for them; by default nobody does. */
+  ending?: Set<Promise<void>> | undefined;
   /** Called whenever the engine has been asked to start a sandbox. */
   onRequested?: (() => void) | undefined;
 }
@@ -76,6 +78,7 @@ export class SandboxStarter implements SandboxSource {
       walls,
       lingers,
       leavesRemoval,
+      ending,
       onRequested,
     } = this.#options;
     refuseCancelled(signal);
@@ -90,7 +93,7 @@ export class SandboxStarter implements SandboxSource {
     );
     try {
       const channel = await orCancelled(connected(started), signal);
-      return new RunningSandbox(started, { image, channel, lingers, leavesRemoval });
+      return new RunningSandbox(started, image, channel, { lingers, leavesRemoval, ending });
     } catch (error) {
       await endSandbox(started);
       started.release();
@@ -171,17 +174,19 @@ class RunningSandbox implements Sandbox {
   readonly lingerMs: number | undefined;
   readonly #started: StartedSandbox;
   readonly #leavesRemoval: boolean;
+  readonly #ending: Set<Promise<void>> | undefined;
   #ended = false;
   #disposed: Promise<void> | undefined;
 
   constructor(
     started: StartedSandbox,
+    image: string,
+    channel: Sandbox["channel"],
     {
-      image,
-      channel,
       lingers = false,
       leavesRemoval = false,
-    }: Pick<Sandbox, "image" | "channel"> & Pick<StarterOptions, "lingers" | "leavesRemoval">,
+      ending,
+    }: Pick<StarterOptions, "lingers" | "leavesRemoval" | "ending">,
   ) {
     this.id = started.id;
     this.image = image;
@@ -190,6 +195,7 @@ class RunningSandbox implements Sandbox {
     this.lingerMs = lingers ? LINGER_MS : undefined;
     this.#started = started;
     this.#leavesRemoval = leavesRemoval && started.removesItself === true;
+    this.#ending = ending;
     started.exited.then(
       () => {
         this.#ended = true;
@@ -219,8 +225,11 @@ class RunningSandbox implements Sandbox {
   }
 
   dispose(): Promise<void> {
-    this.#disposed ??= this.#dispose();
-    return this.#disposed;
+    if (this.#disposed !== undefined) return this.#disposed;
+    const disposed = this.#dispose().finally(() => this.#ending?.delete(disposed));
+    this.#disposed = disposed;
+    this.#ending?.add(disposed);
+    return disposed;
   }
 
   async #dispose(): Promise<void> {
