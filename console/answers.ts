@@ -217,5 +217,5 @@ export function isMissing(error: unknown): boolean {
   return error instanceof NotFound || (error instanceof ArchiveError && error.code === "missing");
 }
 
-/** Errors whose message is for whoever uses ptc. */
+/** Errors whose message is meant for the user. */
 const READABLE = [PasskeyError, ArchiveError, PendingError, CatalogError, ConfigurationError];

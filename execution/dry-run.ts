@@ -75,7 +75,7 @@ export async function planProgram(
       observer: { onCall: recording?.onRehearsed },
       maxMs: limits.timeoutMs,
     });
-    // Whoever reads this has been shown it, as with what a run gives out.
+    // Its reader has then been shown these values, as with the output of a run.
     const show = async (texts: readonly string[]) =>
       (await Promise.all(flows.map((flow) => flow.show(texts)))).flat();
     if (outcome.kind === "failed")
@@ -95,7 +95,7 @@ export async function planProgram(
   }
 }
 
-/** Collects what follows the values of rehearsals: whoever sees a plan is shown values of it. */
+/** Collects the flows of rehearsals, because the reader of a plan is shown their values. */
 function withFlows(rehearsals: OpenRehearsal): { open: OpenRehearsal; flows: readonly RunFlow[] } {
   const flows: RunFlow[] = [];
   const open: OpenRehearsal = (moment, rehearsal) => {

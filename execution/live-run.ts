@@ -95,11 +95,11 @@ export async function openScope(request: RunRequest, host: RunHost, facts: RunFa
     redactForModel: (text: string) => redaction.redactor.redactText(text).value,
     schemaMismatch: configuration.execution.schemaMismatch,
   };
-  // A rehearsal knows what a run knows that is resumed from the same moment.
+  // A rehearsal has the same knowledge as a run that is resumed from this moment.
   const rehearsals: OpenRehearsal = ({ calls }, rehearsal) => {
     const read = stateOf(calls, tools, configuration, state.earlierReads);
     const own = { ...request, conversation: facts.isDry === true ? request.conversation : undefined };
-    // What a dry run reads is told to its model, so that it counts for later calls of the conversation.
+    // The model of a dry run learns what the run reads, so later calls of the conversation take it into account.
     if (facts.isDry === true && request.together !== undefined)
       read.join({ runs: request.together.runs, isDirect: false, counts: false });
     const followed =

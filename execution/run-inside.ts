@@ -126,7 +126,7 @@ export async function runInside(sandbox: Sandbox, inside: InsideRun): Promise<Ou
   };
 }
 
-/** Waits for what the runner said last, such as its trace: an engine may tell of the end before the channel was read. */
+/** Waits for the runner's last messages, such as its trace. An engine may report the end before the channel is read. */
 async function readToTheEnd(connection: SandboxConnection): Promise<void> {
   const stop = new AbortController();
   const patience = delay(MAX_UNREAD_MS, undefined, { signal: stop.signal }).catch(() => {});

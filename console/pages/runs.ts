@@ -240,7 +240,7 @@ export function runsRoutes(app: Routes, answers: Answers): void {
     });
   }
 
-  /** A page of those runs that rules permit to read. It says of no other run that there is one. */
+  /** A page of the runs that rules permit the viewer to read. It does not reveal that other runs exist. */
   async function permittedPage(sight: Sight, filter: PageFilter): Promise<RunPage> {
     const { archive } = answers.parts;
     const runs: ListedRun[] = [];

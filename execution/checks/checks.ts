@@ -175,7 +175,7 @@ export class Checks {
             : messageOf(error),
         MAX_REASON_CHARS,
       );
-      // Nothing goes on that was cancelled.
+      // A cancelled call does not continue.
       const goesOn = check.failsOpen && !(signal.aborted && !late.aborted);
       return { answer: { decision: goesOn ? "allow" : "deny" }, failure };
     }
@@ -347,7 +347,7 @@ class Places {
     this.#limits = limits;
   }
 
-  /** Resolves with what gives the place back. Rejects when the signal comes first. */
+  /** Resolves with the function that returns the place. Rejects if the signal is aborted first. */
   async take(principal: string, signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted();
     if (!this.#hasRoom(principal)) await this.#wait(principal, signal);

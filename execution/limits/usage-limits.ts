@@ -118,7 +118,7 @@ export function appliedLimits(
 export interface Allowance extends CallAllowance {
   /** Counts processor time, also after the end. */
   useCpu(ms: number): void;
-  /** Says that it has ended. May be called again. */
+  /** Ends it. May be called more than once. */
   end(): void;
 }
 
@@ -174,7 +174,7 @@ export class UsageLimits {
     this.#options = options;
   }
 
-  /** Why a program of the subject would be refused now, as far as that is known without asking. */
+  /** Why a program of the subject would be refused now, by what this process knows without a request. */
   whyNot(subject: Subject, isCall = false): Busy | undefined {
     const now = this.#options.clock.monotonicMs();
     for (const applied of this.#limitsOf(subject, isCall)) {

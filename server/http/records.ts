@@ -43,7 +43,7 @@ export interface RecordsOptions {
   archive: () => Pick<ArchiveStore, "exists" | "list" | "read">;
   pending: () => Promise<Pick<PendingApprovals, "list" | "look" | "get" | "answer">>;
   audit: () => Promise<Pick<AuditSource, "entries">>;
-  /** Runs a recorded program again. Resolves with what it came to, as JSON. */
+  /** Runs a recorded program again. Resolves with the outcome as JSON. */
   replay: (runId: string, caller: Caller, signal: AbortSignal) => Promise<object>;
 }
 
@@ -301,7 +301,7 @@ function text(body: string): Response {
   return new Response(body, { headers: { ...HEADERS, "content-type": "text/plain; charset=utf-8" } });
 }
 
-/** A page of what a program and servers said: it is sandboxed, so that nothing of it is of this site. */
+/** A page with texts of a program and of servers. The browser sandboxes it, so that it does not belong to this site. */
 function page(html: string): Response {
   const policy =
     "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";

@@ -17,7 +17,7 @@ export function describeRecordedValues(values: readonly ValueFlow[] = []): strin
 
 /** The data that flowed from one place into one call. */
 export interface RecordedFlow {
-  /** The call whose answer it was, by its number from 0; `undefined` for what is no answer of this run. */
+  /** The call whose answer it was, by its number from 0; `undefined` if it was no answer of this run. */
   readonly from: number | undefined;
   /** That place in words, where it is no call of this run. */
   readonly place: string;
