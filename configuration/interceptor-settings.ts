@@ -1,6 +1,6 @@
 import type { InterceptorSettings } from "./configuration.ts";
 import type { Problem } from "./configuration-error.ts";
-import { type Surroundings, secretOf } from "./outside-values.ts";
+import { type EntrySurroundings, secretOf } from "./outside-values.ts";
 import type { InterceptorEntry } from "./settings/interceptor-settings.ts";
 
 /** Problems of `interceptors`, whose keys and types are valid by the schema. */
@@ -20,14 +20,18 @@ export function findInterceptorProblems(entries: readonly InterceptorEntry[]): P
 
 export function buildInterceptors(
   entries: readonly InterceptorEntry[],
-  surroundings: Surroundings,
+  surroundings: EntrySurroundings,
 ): InterceptorSettings[] {
   return entries.map(({ name, on, tools, url, secret, command, timeout_seconds, fail }, index) => {
     const path = ["interceptors", index];
     const [program, ...args] = command ?? [];
     const off = surroundings.offOf(path);
     return {
-      ...{ name, on, tools, timeoutMs: timeout_seconds * 1_000, failsOpen: fail === "open" },
+      name,
+      on,
+      tools,
+      timeoutMs: timeout_seconds * 1_000,
+      failsOpen: fail === "open",
       url: secretOf(url, [...path, "url"], surroundings),
       secret: secretOf(secret, [...path, "secret"], surroundings),
       command: program === undefined ? undefined : [program, ...args],

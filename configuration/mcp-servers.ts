@@ -8,8 +8,8 @@ import { ALL_HEADERS } from "../upstream/secret-source.ts";
 import type { ServerConfiguration } from "./configuration.ts";
 import type { Problem } from "./configuration-error.ts";
 import {
+  type EntrySurroundings,
   type ExpandedFile,
-  type Surroundings,
   secretOf,
   splitSecretValues,
   type UnsetVariables,
@@ -235,7 +235,7 @@ export function buildServer(
   whole: ServerEntry,
   path: readonly PropertyKey[],
   unset: UnsetVariables | undefined,
-  { callTimeoutMs, ...surroundings }: Surroundings & { callTimeoutMs: number },
+  { callTimeoutMs, ...surroundings }: EntrySurroundings & { callTimeoutMs: number },
 ): ServerConfiguration {
   const { directory } = surroundings;
   const entry = unset === undefined ? whole : withoutTexts(whole, unset.texts);
@@ -339,7 +339,7 @@ function textsOf(value: string | SecretValueEntry): string[] {
 function buildAuth(
   server: ServerEntry,
   path: readonly PropertyKey[],
-  surroundings: Surroundings,
+  surroundings: EntrySurroundings,
 ): AuthSettings<ConfiguredSecret> | undefined {
   const { auth } = server;
   if (auth === undefined && server.shared === true) return undefined;
@@ -363,7 +363,9 @@ function buildAuth(
     authMethod: auth?.token_endpoint_auth_method,
     exchange: exchange && {
       ...clientOf("token_exchange", exchange),
-      ...{ audience: exchange.audience, resource: exchange.resource, actor: exchange.actor },
+      audience: exchange.audience,
+      resource: exchange.resource,
+      actor: exchange.actor,
     },
     assertion: assertion && clientOf("identity_assertion", assertion),
   };

@@ -21,11 +21,11 @@ import {
   write,
 } from "../command.ts";
 import { openProjectOf } from "../project-command.ts";
-import type { RunFlags, RunRequest } from "./run.ts";
+import type { ProgramToRun, RunFlags } from "./run.ts";
 import type { askForSession } from "./sessions.ts";
 
 /** Stands for the program of a suspended run, which is kept with it. */
-const NO_PROGRAM: RunRequest["program"] = { code: "", data: {} };
+const NO_PROGRAM: ProgramToRun["program"] = { code: "", data: {} };
 
 /** `ptc run FILE|-`. The code that runs programs is loaded while a sandbox starts. */
 export const runCommand: DefineCommand = (program, surroundings, finish) => {
@@ -136,7 +136,7 @@ async function readRequest(
   { file, words, options }: Given,
   flags: RunFlags,
   surroundings: Surroundings,
-): Promise<RunRequest> {
+): Promise<ProgramToRun> {
   const { shared, withoutHost } = surroundings;
   const givenTimeoutMs = flags.timeout === undefined ? undefined : parseTimeout(flags.timeout);
   const typecheck = parseTypecheck(flags.typecheck);

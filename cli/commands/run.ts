@@ -33,7 +33,7 @@ export interface RunFlags extends CommonFlags {
 }
 
 /** A program to run, with the values of the command line, read and checked. */
-export interface RunRequest {
+export interface ProgramToRun {
   program: UsersProgram["program"];
   /** Names a suspended run, which is resumed instead. */
   ticket?: string | undefined;
@@ -51,7 +51,7 @@ export interface RunRequest {
 
 /** Runs a program with a host of its own, or with the background host that this process is. Prints the outcome. */
 export async function run(
-  request: RunRequest,
+  request: ProgramToRun,
   flags: RunFlags,
   surroundings: Surroundings,
 ): Promise<ExitCode> {
@@ -63,7 +63,7 @@ export async function run(
 }
 
 async function runHere(
-  { program, ticket, project, timeoutMs, typecheck, said, cancel, warmed }: RunRequest,
+  { program, ticket, project, timeoutMs, typecheck, said, cancel, warmed }: ProgramToRun,
   flags: RunFlags,
   surroundings: Surroundings,
 ): Promise<ExitCode> {
