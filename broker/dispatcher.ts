@@ -291,13 +291,21 @@ export class Dispatcher implements CallDispatcher {
       });
     const [wait, connecting] = [new Wait(), new Wait()];
     const outcome = await this.#carryOut({
-      ...{ call, tool, decision, run, seq, flow, wait, connecting },
+      call,
+      tool,
+      decision,
+      run,
+      seq,
+      flow,
+      wait,
+      connecting,
       budget: new CallBudget(),
       permission: { decision: "allowed" },
       isSent: false,
     });
     return {
-      ...{ ...outcome, ...ground },
+      ...outcome,
+      ...ground,
       ...(wait.ms >= 1 && { waitedMs: wait.ms }),
       ...(connecting.ms >= 1 && { connectMs: connecting.ms }),
       ...(flow && { flow }),
@@ -389,7 +397,10 @@ export class Dispatcher implements CallDispatcher {
     const reason = reasons.size === 0 ? undefined : [...reasons].join("; ");
     const isOfCheck = run.asks !== undefined;
     const approving = run.approvals.approve(tool, call.arguments, run.signal, {
-      ...{ rule, reason, flow, isOfCheck },
+      rule,
+      reason,
+      flow,
+      isOfCheck,
     });
     const approval = await wait.during(approving);
     way.permission = { decision: approval.decision, approver: approval.by };

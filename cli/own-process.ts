@@ -6,7 +6,8 @@ import { runAtFront } from "./front.ts";
 const { argv, env } = process;
 let asked: Delegation = { kind: "here", mayStart: false };
 const here = {
-  ...{ argv, env },
+  argv,
+  env,
   cwd: () => process.cwd(),
   on: (event: NodeJS.Signals, listener: () => void) => process.on(event, listener),
   exit: (code: number) => process.exit(code),

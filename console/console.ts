@@ -70,7 +70,9 @@ export class Console {
     this.#answers = new Answers(parts, {
       sessions: new Sessions({ origin, sealer, now }),
       feed: new Feed({ archive, pending, live, intervalMs }),
-      ...{ live, closing: this.#closing.signal, assets: { style: style.name, script: script.name } },
+      live,
+      closing: this.#closing.signal,
+      assets: { style: style.name, script: script.name },
     });
     this.#app = this.#routes();
   }

@@ -215,9 +215,19 @@ export class LiveRuns {
     this.#ended.delete(runId);
     const { source, client } = context;
     const run: Kept = {
-      ...{ runId, owner: identityOf(context), source, client: client?.name, startedAt: this.#now() },
-      ...{ program: undefined, calls: [], called: 0, printed: "", printedBefore: 0 },
-      ...{ asked: undefined, ended: undefined, version: 0 },
+      runId,
+      owner: identityOf(context),
+      source,
+      client: client?.name,
+      startedAt: this.#now(),
+      program: undefined,
+      calls: [],
+      called: 0,
+      printed: "",
+      printedBefore: 0,
+      asked: undefined,
+      ended: undefined,
+      version: 0,
     };
     this.#runs.set(runId, run);
     return run;

@@ -88,7 +88,9 @@ export class LoopbackServer {
 
 async function listenAt(host: string, port: number): Promise<Server> {
   const server = createServer({
-    ...{ maxHeaderSize: MAX_HEADER_BYTES, headersTimeout: HEADERS_MS, requestTimeout: REQUEST_MS },
+    maxHeaderSize: MAX_HEADER_BYTES,
+    headersTimeout: HEADERS_MS,
+    requestTimeout: REQUEST_MS,
   });
   server.maxConnections = MAX_CONNECTIONS;
   server.listen({ host, port });

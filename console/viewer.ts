@@ -90,7 +90,9 @@ export class Sessions {
     const { now } = this.#options;
     const random = () => randomBytes(18).toString("base64url");
     const session: Session = {
-      ...{ id: random(), token: random(), until: now() + SESSION_MS },
+      id: random(),
+      token: random(),
+      until: now() + SESSION_MS,
       viewer: { ...viewer, groups: viewer.groups === undefined ? undefined : [...viewer.groups] },
     };
     const cookie = this.cookie("session", await this.seal("session", session), SESSION_MS);

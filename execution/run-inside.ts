@@ -53,7 +53,10 @@ export async function runInside(sandbox: Sandbox, inside: InsideRun): Promise<Ou
   const dispatcher = interceptCalls(
     scope.dispatcher,
     callInterceptors(scope.surroundings, {
-      ...{ log, kept, resumed: inside.calls, experiments: inside.experiments },
+      log,
+      kept,
+      resumed: inside.calls,
+      experiments: inside.experiments,
     }),
   );
   const connection = new SandboxConnection(sandbox.channel, limits, (call, signal, bytes) =>
@@ -109,7 +112,8 @@ export async function runInside(sandbox: Sandbox, inside: InsideRun): Promise<Ou
   return {
     verdict: judge(ending, output.stdout, output.stderrTail, prepared.idioms, {
       approvalDenied: log.denied,
-      ...{ maxValues, line },
+      maxValues,
+      line,
     }),
     metrics: {
       duration_ms: Math.round(durationMs),

@@ -56,7 +56,8 @@ export async function askBrowser(
     redirect_uri: redirectUri,
     response_type: "code",
     scope: ["openid", ...issuer.scopes].join(" "),
-    ...{ state: asked.state, nonce: asked.nonce },
+    state: asked.state,
+    nonce: asked.nonce,
     code_challenge: await oauth.calculatePKCECodeChallenge(asked.codeVerifier),
     code_challenge_method: "S256",
   };
@@ -148,7 +149,9 @@ function options() {
       { method, headers, body }: oauth.CustomFetchOptions<string, unknown>,
     ) =>
       outgoingFetch(url, {
-        ...{ method, headers, redirect: "manual" },
+        method,
+        headers,
+        redirect: "manual",
         ...(body === undefined || body === null ? {} : { body: String(body) }),
         signal: AbortSignal.timeout(PATIENCE_MS),
       }),

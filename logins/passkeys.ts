@@ -271,7 +271,10 @@ export class Passkeys {
       throw new PasskeyError("you have no passkey here; register one on the page Me first");
     const { challenge, sealed } = await this.#state(principal, use);
     const options = await (await webAuthn()).generateAuthenticationOptions({
-      ...{ rpID: this.#rpId, challenge, userVerification: "required", timeout: CHALLENGE_MS },
+      rpID: this.#rpId,
+      challenge,
+      userVerification: "required",
+      timeout: CHALLENGE_MS,
       allowCredentials: passkeys.map(transportsOf),
     });
     return { options, sealed };
@@ -301,7 +304,8 @@ export class Passkeys {
           expectedOrigin: this.#options.origin,
           expectedRPID: this.#rpId,
           credential: {
-            ...{ id: credential.id, counter: credential.counter },
+            id: credential.id,
+            counter: credential.counter,
             publicKey: new Uint8Array(Buffer.from(credential.publicKey, "base64url")),
           },
           requireUserVerification: true,
@@ -330,8 +334,13 @@ export class Passkeys {
     const permittedBy = permitted && { permittedBy: permitted.credential };
     const { challenge, sealed } = await this.#state(principal, { kind: "register", ...permittedBy });
     const options = await (await webAuthn()).generateRegistrationOptions({
-      ...{ rpName: RP_NAME, rpID: this.#rpId, challenge, timeout: CHALLENGE_MS },
-      ...{ userName: principal, userDisplayName: name, attestationType: "none" },
+      rpName: RP_NAME,
+      rpID: this.#rpId,
+      challenge,
+      timeout: CHALLENGE_MS,
+      userName: principal,
+      userDisplayName: name,
+      attestationType: "none",
       supportedAlgorithmIDs: ALGORITHMS,
       userID: new Uint8Array(createHash("sha256").update(principal).digest()),
       authenticatorSelection: { residentKey: "discouraged", userVerification: "required" },
@@ -365,8 +374,12 @@ export class Passkeys {
       const { id, publicKey, counter, transports } = registrationInfo.credential;
       if (kept.passkeys.some((each) => each.id === id)) throw new PasskeyError("this passkey is registered");
       kept.passkeys.push({
-        ...{ id, publicKey: Buffer.from(publicKey).toString("base64url"), counter, transports },
-        ...{ rpId: this.#rpId, addedAt: this.#options.now() },
+        id,
+        publicKey: Buffer.from(publicKey).toString("base64url"),
+        counter,
+        transports,
+        rpId: this.#rpId,
+        addedAt: this.#options.now(),
       });
       return id;
     });
@@ -403,8 +416,11 @@ export class Passkeys {
     use: PasskeyUse,
   ): Promise<{ challenge: Uint8Array<ArrayBuffer>; sealed: string }> {
     const statement: Statement = {
-      ...{ use, principal, rpId: this.#rpId },
-      ...{ nonce: randomBytes(16).toString("base64url"), until: this.#options.now() + CHALLENGE_MS },
+      use,
+      principal,
+      rpId: this.#rpId,
+      nonce: randomBytes(16).toString("base64url"),
+      until: this.#options.now() + CHALLENGE_MS,
     };
     const sealer = await this.#options.sealer();
     const sealed = sealer.seal(Buffer.from(JSON.stringify(statement)), PURPOSE).toString("base64url");

@@ -131,7 +131,9 @@ const TOOLS = [
 ];
 const RUNS = ["cli/commands/runs.ts", "project/open-project.ts"];
 const merged = await mergeChunks({
-  ...{ root, metafile, options: { ...common, ...shared } },
+  root,
+  metafile,
+  options: { ...common, ...shared },
   groups: {
     // What all commands load, what those of a project do, and then what each needs besides.
     main: [outputsOf(["cli/main.ts", "project/background/ask-host.ts", "base/faults.ts"])],
@@ -209,15 +211,18 @@ function declare(): void {
   const declared = [...EXPORTED, "library/api", "library/config"];
   const files = declared.map((path) => join(root, `${path}.ts`));
   const options = {
-    ...{
-      declaration: true,
-      emitDeclarationOnly: true,
-      isolatedDeclarations: true,
-      noCheck: true,
-      noResolve: true,
-    },
-    ...{ target: "es2023", module: "nodenext", allowImportingTsExtensions: true, verbatimModuleSyntax: true },
-    ...{ rootDir: root, outDir: dist, types: [] },
+    declaration: true,
+    emitDeclarationOnly: true,
+    isolatedDeclarations: true,
+    noCheck: true,
+    noResolve: true,
+    target: "es2023",
+    module: "nodenext",
+    allowImportingTsExtensions: true,
+    verbatimModuleSyntax: true,
+    rootDir: root,
+    outDir: dist,
+    types: [],
   };
   const configuration = join(dist, "tsconfig.json");
   writeFileSync(configuration, JSON.stringify({ compilerOptions: options, files }));

@@ -58,7 +58,10 @@ async function plan(
   const cancel = new AbortController();
   for (const signal of SIGNALS) surroundings.on(signal, () => cancel.abort());
   const planned = await planLocally(project, {
-    ...{ timeoutMs, typecheck, signal: cancel.signal, checkPatienceMs: CHECK_PATIENCE_MS },
+    timeoutMs,
+    typecheck,
+    signal: cancel.signal,
+    checkPatienceMs: CHECK_PATIENCE_MS,
     program: files.length === 0 ? read : { ...read, files },
   });
   if (planned.typeWarning !== undefined) {

@@ -392,7 +392,10 @@ export function inboxRoutes(app: Routes, answers: Answers): void {
     const { ticket, digest } = pending;
     const scope = digestOf(scopeIn(await formOf(c), pending));
     return answers.parts.passkeys.ask(c.get("session").viewer.principal, {
-      ...{ kind: "answer", ticket, digest, scope },
+      kind: "answer",
+      ticket,
+      digest,
+      scope,
     });
   }
 

@@ -31,8 +31,12 @@ function readRunSearch(query: URLSearchParams): RunSearch {
   const field = (name: string) => (query.get(name) ?? "").trim().slice(0, MAX_FIELD_CHARS);
   const date = (name: string) => (Number.isFinite(dayIn(field(name))) ? field(name) : "");
   return {
-    ...{ text: field("text"), tool: field("tool"), principal: field("principal") },
-    ...{ status: field("status"), since: date("since"), until: date("until") },
+    text: field("text"),
+    tool: field("tool"),
+    principal: field("principal"),
+    status: field("status"),
+    since: date("since"),
+    until: date("until"),
   };
 }
 

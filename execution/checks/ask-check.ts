@@ -74,7 +74,9 @@ async function run(
   const { PATH, HOME, LANG } = env;
   signal.throwIfAborted();
   const child = spawn(program, args, {
-    ...{ cwd, detached: true, stdio: ["pipe", "pipe", "ignore"] },
+    cwd,
+    detached: true,
+    stdio: ["pipe", "pipe", "ignore"],
     env: Object.fromEntries(Object.entries({ PATH, HOME, LANG }).filter(([, value]) => value)),
   });
   const kill = () => {

@@ -225,8 +225,13 @@ function describe(
   return {
     run_id: runId,
     ...(isRehearsal === true ? { rehearsal: true } : {}),
-    ...{ principal, groups, source, ...(client === undefined ? {} : { client: client.name }) },
-    ...{ server, tool: namespacedName, ...(annotations === undefined ? {} : { annotations }) },
+    principal,
+    groups,
+    source,
+    ...(client === undefined ? {} : { client: client.name }),
+    server,
+    tool: namespacedName,
+    ...(annotations === undefined ? {} : { annotations }),
     arguments: call.arguments ?? null,
     ...(outcome === undefined ? {} : { result: describeResult(outcome) }),
   };
@@ -293,7 +298,8 @@ function holdsAnswer({ decision }: CallOutcome): boolean {
 /** What is known of a call besides its answer. */
 function groundsOf({ decision, approver, bytes, flow, waitedMs, connectMs, earlier }: CallOutcome) {
   return {
-    ...{ decision, bytes },
+    decision,
+    bytes,
     ...(approver === undefined ? {} : { approver }),
     ...(flow === undefined ? {} : { flow }),
     ...(waitedMs === undefined ? {} : { waitedMs }),

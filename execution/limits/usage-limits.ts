@@ -49,14 +49,23 @@ const KINDS: Readonly<Record<LimitKey, Kind>> = {
     unit: 1,
   },
   maxProgramsPerMinute: {
-    ...{ span: "minute", setting: "max_programs_per_minute", what: "programs a minute", unit: 1 },
+    span: "minute",
+    setting: "max_programs_per_minute",
+    what: "programs a minute",
+    unit: 1,
   },
   maxCallsPerMinute: { span: "minute", setting: "max_calls_per_minute", what: "calls a minute", unit: 1 },
   maxCpuSecondsPerDay: {
-    ...{ span: "day", setting: "max_cpu_seconds_per_day", what: "processor seconds a day", unit: 1_000 },
+    span: "day",
+    setting: "max_cpu_seconds_per_day",
+    what: "processor seconds a day",
+    unit: 1_000,
   },
   maxResultBytesPerDay: {
-    ...{ span: "day", setting: "max_result_bytes_per_day", what: "bytes of results a day", unit: 1 },
+    span: "day",
+    setting: "max_result_bytes_per_day",
+    what: "bytes of results a day",
+    unit: 1,
   },
 };
 const KEYS = Object.keys(KINDS) as LimitKey[];

@@ -30,8 +30,10 @@ const CallerMessage = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("stdin"), bytes: z.string().nullable() }),
   /** The answer to `file`: the bytes as Base64, or the code of the error. */
   z.object({
-    ...{ kind: z.literal("file"), id: z.number() },
-    ...{ bytes: z.string().optional(), code: z.string().optional() },
+    kind: z.literal("file"),
+    id: z.number(),
+    bytes: z.string().optional(),
+    code: z.string().optional(),
   }),
   z.object({ kind: z.literal("resized"), stdout: z.number(), stderr: z.number() }),
 ]);

@@ -110,7 +110,9 @@ export async function readServers(file: string, here: Here): Promise<FoundServer
   };
   return {
     servers: servers.map((entry) => ({ entry, target: targetOf(entry), from: file })),
-    ...{ skipped, tools, notes },
+    skipped,
+    tools,
+    notes,
     files: 1,
     searched: [known ?? unknown],
   };
@@ -124,7 +126,10 @@ function importOptions(file: ClientFile, { env, cwd }: Here): ImportOptions {
   const isClaudes =
     client.startsWith("Claude Code") || /(?:^|[\\/])\.(?:mcp\.json$|claude(?:\.json$|[\\/]))/.test(path);
   return {
-    ...{ pluginRoot, isGemini, countsSeconds, home: env.HOME || homedir() },
+    pluginRoot,
+    isGemini,
+    countsSeconds,
+    home: env.HOME || homedir(),
     rules: isClaudes ? claudeRules(env, cwd()) : undefined,
     readFile: readVariables,
   };

@@ -207,8 +207,14 @@ export class McpSessions {
       shared && new Elsewhere(shared.facts, shared.sealer, name),
     );
     const session: Session = {
-      ...{ principal: context.principal, caller: callerKey(context), transport, connection, events },
-      ...{ requests: 0, calls: 0, usedAt: performance.now() },
+      principal: context.principal,
+      caller: callerKey(context),
+      transport,
+      connection,
+      events,
+      requests: 0,
+      calls: 0,
+      usedAt: performance.now(),
     };
     const instructions = await connection.instructions();
     const server = buildServer(this.#service, connection, instructions, "legacy", this.#options);
@@ -240,7 +246,8 @@ export class McpSessions {
     const tell = async (message: object) => {
       const headers = { "Content-Type": "application/json", Accept: "application/json, text/event-stream" };
       const request = new Request("http://localhost/mcp", {
-        ...{ method: "POST", headers: { ...headers, "Mcp-Session-Id": id } },
+        method: "POST",
+        headers: { ...headers, "Mcp-Session-Id": id },
       });
       const parsedBody = { jsonrpc: "2.0", ...message };
       await (await session.transport.handleRequest(request, { parsedBody })).text();
