@@ -1,4 +1,5 @@
 /** What ptc has put on a machine besides its package, and how each part of it is removed. */
+
 import { lstatSync, readdirSync, realpathSync, rmSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, dirname, join } from "node:path";
@@ -17,6 +18,7 @@ import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import { linkOutOf } from "../system/link-out-of.ts";
 import { currentProcess, isDead, parseIdentity } from "../system/process-identity.ts";
 import { stateFolders } from "../system/state-directory.ts";
+import { stopHostAt } from "./background/host-control.ts";
 import { findHost, type HostPlace, UnsafePlaceError } from "./background/host-place.ts";
 import { changeFile, findUndoable, type Here, readIfThere, shownPath } from "./clients/client-files.ts";
 
@@ -50,11 +52,11 @@ export interface Machine {
 }
 
 /** This machine, as the environment of a command shows it. */
-export function thisMachine(env: EnvironmentVariables, stopHost: Machine["stopHost"]): Machine {
+export function thisMachine(env: EnvironmentVariables): Machine {
   return {
     runFolders: stateFolders(env, currentProcess()),
     images: async () => (await import("./sandboxes/image.ts")).openOwnImages(env),
-    stopHost,
+    stopHost: stopHostAt,
   };
 }
 
