@@ -109,9 +109,6 @@ const EXPECTED: Readonly<Record<string, { data?: () => Record<string, unknown>; 
   "saved.ts": { result: "3 open tasks, the first of them: ask Orchard Ltd for a price" },
 };
 
-/** It calls a saved program, which the engine `wasm` refuses in one line. */
-const CALLS_SAVED = "saved.ts";
-
 describe("the programs of examples/recipes", () => {
   it("are as many as are tried, and have modules of the tools that there are", async () => {
     const programs = readdirSync(RECIPES).filter((name) => /\.(?:ts|py)$/.test(name));
@@ -130,7 +127,7 @@ describe("the programs of examples/recipes", () => {
     },
   );
 
-  it.each(Object.entries(EXPECTED).filter(([name]) => name.endsWith(".ts") && name !== CALLS_SAVED))(
+  it.each(Object.entries(EXPECTED).filter(([name]) => name.endsWith(".ts")))(
     "%s comes to the same in an interpreter in WebAssembly",
     async (name, { result }) => {
       const folder = join(project.directory, "examples/recipes");
