@@ -1,10 +1,15 @@
 """
-Prepares Pyodide's interpreter for a program, and runs it with the runner of the other engines (runner-image/python/ptc_runner). What
-that needs of an operating system is replaced here: the channel and the claim are devices that the process around the interpreter
-provides (../python.ts), and there are no threads, no other processes and no signals.
+Prepares Pyodide's interpreter for a program, and runs it with the runner of the other engines (runner-image/python/ptc_runner).
+What that needs of an operating system is replaced here: the channel and the claim are devices that the process around the
+interpreter provides (../python.ts), and there are no threads, no other processes and no signals.
 """
 
+import _thread
+import fcntl
+import os
+import signal
 import sys
+import time
 import types
 import warnings
 from collections.abc import Callable
@@ -17,12 +22,14 @@ _CONSOLE = "/dev/ptc-console"
 _STDOUT_FILE = "/tmp/.stdout"
 _BALLAST_BYTES = 4 * 1024 * 1024
 """Memory that is given back when a program has used up its own, so that it can be told how it ended."""
+_ballast = bytearray(_BALLAST_BYTES)
+_read, _write = os.read, os.write
 _PRELOADED = (
-    "argparse array base64 bisect calendar collections contextlib copy csv dataclasses datetime decimal difflib enum fractions "
-    "functools hashlib heapq hmac html io inspect itertools json logging math operator os pathlib pprint queue random re secrets "
-    "statistics string struct tempfile textwrap threading time traceback typing unicodedata urllib.parse uuid weakref zlib"
+    "argparse array base64 bisect calendar collections contextlib copy csv dataclasses datetime decimal difflib enum "
+    "fractions functools hashlib heapq hmac html io inspect itertools json logging math operator os pathlib pprint queue "
+    "random re secrets statistics string struct tempfile textwrap threading time traceback typing unicodedata urllib.parse uuid weakref zlib"
 ).split()
-_ABSENT = frozenset(("js", "pyodide", "_pyodide", "pyodide_js", "_pyodide_core", "ctypes", "_ctypes", "micropip"))
+_ABSENT = frozenset("js pyodide _pyodide pyodide_js _pyodide_core ctypes _ctypes micropip".split())
 """Modules that lead out of Python. What is outside has nothing of the machine (../python.ts); programs need none of it."""
 
 
@@ -42,32 +49,54 @@ class _Process:
         return _read(self._fd, 1) == b"1"
 
 
+_process = _Process()
+
+
+def _sleep(seconds: float) -> None:
+    _process.tell(f"sleep {seconds * 1_000}")
+
+
 def _replace_system() -> None:
     """Gives the runner what its modules name at their import, as far as it is used here."""
+
+    def limits(*_: int) -> tuple[int, int]:
+        return -1, -1
+
+    def lift_limit(*_: object) -> None:
+        _ballast.clear()
+
+    def nothing(*_: object) -> set[int]:
+        return set()
+
+    def no_timer(*_: int) -> tuple[float, float]:
+        return 0.0, 0.0
+
+    def linger(_: object, seconds: float) -> None:
+        _sleep(seconds)
+
+    def leave(code: int) -> None:
+        _process.tell(f"exit {code}")
+
+    duplicate = cast("Any", fcntl.fcntl)
+
+    def control_file(fd: int, command: int, argument: int = 0) -> Any:
+        return os.dup(fd) if command == fcntl.F_DUPFD_CLOEXEC else duplicate(fd, command, argument)
+
     resource = cast("Any", types.ModuleType("resource"))
     resource.RLIMIT_AS, resource.RLIM_INFINITY = 9, -1
-    resource.getrlimit = lambda _kind: (-1, -1)
-    resource.setrlimit = lambda _kind, _limits: _ballast.clear()
+    resource.getrlimit, resource.setrlimit = limits, lift_limit
     sys.modules["resource"] = resource
     thread = cast("Any", _thread)
     if not hasattr(thread, "get_native_id"):
         thread.get_native_id = _thread.get_ident
     signals = cast("Any", signal)
     signals.ITIMER_REAL, signals.ITIMER_VIRTUAL, signals.ITIMER_PROF = 0, 1, 2
-    signals.getitimer = lambda _which: (0.0, 0.0)
-    signals.pthread_sigmask = lambda _how, _mask: set()
-    signals.sigtimedwait = lambda _signals, seconds: _process.tell(f"sleep {seconds * 1_000}")
-    duplicate = fcntl.fcntl
-
-    def control_file(fd: Any, command: int, argument: Any = 0) -> Any:
-        return os.dup(fd) if command == fcntl.F_DUPFD_CLOEXEC else duplicate(fd, command, argument)
-
+    signals.getitimer, signals.pthread_sigmask, signals.sigtimedwait = no_timer, nothing, linger
     cast("Any", fcntl).fcntl = control_file
-    os._exit = cast("Any", lambda code: _process.tell(f"exit {code}"))
+    cast("Any", os)._exit = leave
     clock = cast("Any", time)
-    clock.tzset = _set_time_zone
-    # A sleep inside the system would not end by itself: nothing else runs meanwhile.
-    clock.sleep = lambda seconds: _process.tell(f"sleep {seconds * 1_000}")
+    # A sleep of the system's would not see to the channel.
+    clock.tzset, clock.sleep = _set_time_zone, _sleep
 
 
 def _set_time_zone() -> None:
@@ -170,7 +199,8 @@ def _leave_pyodide() -> None:
 
 
 def prepare() -> Callable[[str], None]:
-    """Does all that is the same for every program, without a file that stays open: a snapshot can be made of it. Returns the rest."""
+    """Does all that is the same for every program. No file stays open, so a snapshot can be made of it. Returns the rest."""
+    _replace_system()
     import asyncio
     import gc
     import importlib
@@ -215,18 +245,6 @@ def prepare() -> Callable[[str], None]:
         while True:
             for message in channel.read():
                 if message["type"] == "program":
-                    run.run(cast("Any", message))
+                    run.run(message)
 
     return start
-
-
-import _thread
-import fcntl
-import os
-import signal
-import time
-
-_read, _write = os.read, os.write
-_ballast = bytearray(_BALLAST_BYTES)
-_process = _Process()
-_replace_system()
