@@ -8,6 +8,7 @@ import type { StoredCatalog } from "../catalog/store/stored-catalog.ts";
 import { type WrittenFiles, writeGenerated } from "../catalog/store/write-generated.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { loadPrinters } from "../languages/languages.ts";
+import { compileCacheVariable } from "../system/compile-cache.ts";
 import { moduleUrl } from "../system/package.ts";
 import { planGeneration } from "./generate-plan.ts";
 
@@ -68,7 +69,7 @@ export async function rewriteHere(rewrite: Rewrite): Promise<WrittenFiles> {
 export async function rewriteOnThread(rewrite: Rewrite): Promise<WrittenFiles> {
   const worker = new Worker(moduleUrl("generation/rewrite-worker"), {
     workerData: rewrite,
-    env: {},
+    env: compileCacheVariable(),
     execArgv: [],
   });
   try {

@@ -29,9 +29,11 @@ export interface StarterOptions {
   server?: ServerWalls | undefined;
   limits: SandboxLimits;
   /** Whether sandboxes may briefly outlive their programs, so that ending them does not delay answers. */
-  lingers?: boolean;
+  lingers?: boolean | undefined;
   /** The walls that are known not to hold; none by default. */
   walls?: KnownWalls;
+  /** Holds the end of each sandbox that is being disposed of, until it is removed. Whoever closes waits for them; by default nobody does. */
+  ending?: Set<Promise<void>> | undefined;
   /** Called whenever the engine has been asked to start a sandbox. */
   onRequested?: (() => void) | undefined;
 }
@@ -70,6 +72,7 @@ export class SandboxStarter implements SandboxSource {
       limits,
       walls,
       lingers,
+      ending,
       onRequested,
     } = this.#options;
     refuseCancelled(signal);
@@ -83,7 +86,8 @@ export class SandboxStarter implements SandboxSource {
       output,
     );
     try {
-      return new RunningSandbox(started, image, await orCancelled(connected(started), signal), lingers);
+      const channel = await orCancelled(connected(started), signal);
+      return new RunningSandbox(started, image, channel, { lingers, ending });
     } catch (error) {
       await endSandbox(started);
       started.release();
@@ -163,17 +167,23 @@ class RunningSandbox implements Sandbox {
   readonly exited: Sandbox["exited"];
   readonly lingerMs: number | undefined;
   readonly #started: StartedSandbox;
+  readonly #ending: Set<Promise<void>> | undefined;
   #ended = false;
   #disposed: Promise<void> | undefined;
 
-  /** @param lingers whether it may briefly outlive its program, so as not to delay the answer. */
-  constructor(started: StartedSandbox, image: string, channel: Sandbox["channel"], lingers = false) {
+  constructor(
+    started: StartedSandbox,
+    image: string,
+    channel: Sandbox["channel"],
+    { lingers = false, ending }: Pick<StarterOptions, "lingers" | "ending">,
+  ) {
     this.id = started.id;
     this.image = image;
     this.channel = channel;
     this.exited = started.exited;
     this.lingerMs = lingers ? LINGER_MS : undefined;
     this.#started = started;
+    this.#ending = ending;
     started.exited.then(
       () => {
         this.#ended = true;
@@ -203,8 +213,11 @@ class RunningSandbox implements Sandbox {
   }
 
   dispose(): Promise<void> {
-    this.#disposed ??= this.#dispose();
-    return this.#disposed;
+    if (this.#disposed !== undefined) return this.#disposed;
+    const disposed = this.#dispose().finally(() => this.#ending?.delete(disposed));
+    this.#disposed = disposed;
+    this.#ending?.add(disposed);
+    return disposed;
   }
 
   async #dispose(): Promise<void> {

@@ -82,18 +82,26 @@ const built = await Promise.all([
       "cli/completed-values": "cli/completed-values.ts",
       "base/faults": "base/faults.ts",
       ...Object.fromEntries(EXPORTED.map((path) => [path, `${path}.ts`])),
-      "broker/schemas/schema-worker": "broker/schemas/schema-worker.ts",
       "upstream/openapi/preparing-process": "upstream/openapi/preparing-process.ts",
       "generation/rewrite-worker": "generation/rewrite-worker.ts",
-      "broker/policy/cedar/cedar-worker": "broker/policy/cedar/cedar-worker.ts",
       "console/what-if-worker": "console/what-if-worker.ts",
       "generation/learning/learn-worker": "generation/learning/learn-worker.ts",
-      "archive/sqlite/writer/writer-worker": "archive/sqlite/writer/writer-worker.ts",
-      "archive/postgres/writer/postgres-worker": "archive/postgres/writer/postgres-worker.ts",
     },
     splitting: true,
     chunkNames: "chunks/[name]-[hash]",
     plugins: [withoutUnused(), withEsbuild(), withPlainBuiltins()],
+  }),
+  // A thread of each project starts from one file, because what it shares with commands stands in files with much else.
+  build({
+    ...common,
+    ...shared,
+    entryPoints: {
+      "broker/schemas/schema-worker": "broker/schemas/schema-worker.ts",
+      "broker/policy/cedar/cedar-worker": "broker/policy/cedar/cedar-worker.ts",
+      "archive/sqlite/writer/writer-worker": "archive/sqlite/writer/writer-worker.ts",
+      "archive/postgres/writer/postgres-worker": "archive/postgres/writer/postgres-worker.ts",
+    },
+    plugins: [withoutUnused({ isWhole: false }), withPlainBuiltins()],
   }),
   // Few files, because Node.js takes longer to find ten than to read one.
   build({
@@ -120,7 +128,7 @@ const built = await Promise.all([
     keepNames: true,
   }),
 ]);
-const [{ metafile }, { metafile: first }] = built;
+const [{ metafile }, { metafile: workers }, { metafile: first }] = built;
 const outputOf = (source: string) =>
   Object.keys(metafile.outputs).find((output) => metafile.outputs[output]?.entryPoint === source) ?? source;
 const outputsOf = (sources: readonly string[]) => sources.map(outputOf);
@@ -145,7 +153,10 @@ const merged = await mergeChunks({
 // For tests of what commands load; no part of the package.
 writeFileSync(
   join(dist, "sources.json"),
-  JSON.stringify({ ...sourcesIn(metafile, merged), ...sourcesIn(first, { inputs: {}, outputs: {} }) }),
+  JSON.stringify({
+    ...sourcesIn(metafile, merged),
+    ...Object.assign({}, ...[workers, first].map((each) => sourcesIn(each, { inputs: {}, outputs: {} }))),
+  }),
 );
 const wasm = await buildWasmRunner(join(dist, "wasm"));
 declare();

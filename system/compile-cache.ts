@@ -1,7 +1,7 @@
 import { lstatSync, mkdirSync } from "node:fs";
 import module from "node:module";
 import { homedir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { EnvironmentVariables } from "./environment-variables.ts";
 
 const OTHERS_WRITE = 0o022;
@@ -26,4 +26,11 @@ export function cacheCompiled(env: EnvironmentVariables): void {
   } catch {
     // Without a folder, everything is compiled each time.
   }
+}
+
+/** The variable with which a thread or process of ptc that gets no others finds what this one has compiled. Empty where nothing is kept. */
+export function compileCacheVariable(): { NODE_COMPILE_CACHE?: string } {
+  // Its name has the version of Node.js, which Node.js itself appends.
+  const folder = module.getCompileCacheDir?.();
+  return folder === undefined ? {} : { NODE_COMPILE_CACHE: dirname(folder) };
 }

@@ -5,6 +5,7 @@
  */
 import { Worker } from "node:worker_threads";
 import { Turns } from "../base/turns.ts";
+import { compileCacheVariable } from "./compile-cache.ts";
 
 /** Why a turn had no result. The message is a predicate for the work: "takes too long". */
 export class NoTurnError extends Error {
@@ -195,7 +196,11 @@ class TurnThread<Question, Answer> {
     try {
       await this.#answer(() => {
         const limits = { maxOldGenerationSizeMb: MAX_HEAP_MB };
-        const worker = new Worker(this.#module, { env: {}, execArgv: [], resourceLimits: limits });
+        const worker = new Worker(this.#module, {
+          env: compileCacheVariable(),
+          execArgv: [],
+          resourceLimits: limits,
+        });
         this.#worker = worker;
         worker.on("message", (told: Told<Answer>) => this.#settle?.resolve(told));
         worker.on("error", () => this.end("died")).on("exit", () => this.end("died"));

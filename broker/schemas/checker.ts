@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import { parseForeignJson } from "../../base/json.ts";
 import { LineSplitter } from "../../base/streams.ts";
+import { compileCacheVariable } from "../../system/compile-cache.ts";
 import { signalGroup, spawnGroup } from "../../system/process-group.ts";
 import { jsonInTurns } from "./json-parts.ts";
 import type { CheckAnswer, CheckBounds } from "./schema-worker.ts";
@@ -110,7 +111,7 @@ export class Checker {
  * memory ends all of ptc, whatever its resource limits.
  */
 export function startThread(...[module, onAnswer, onEnd]: Parameters<StartCarrier>): Carrier {
-  const worker = new Worker(module, { env: {}, execArgv: [] });
+  const worker = new Worker(module, { env: compileCacheVariable(), execArgv: [] });
   worker.on("message", onAnswer).on("error", onEnd).on("exit", onEnd);
   // An idle thread must not keep ptc running. During a check its timer does.
   worker.unref();

@@ -5,6 +5,7 @@ import { collectLearned, type LearnedTypes } from "../../catalog/learned/learned
 import type { StoredCatalog } from "../../catalog/store/stored-catalog.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import type { MissedEvents, RunEvent } from "../../execution/runs/run-events.ts";
+import { compileCacheVariable } from "../../system/compile-cache.ts";
 import type { EnvironmentVariables } from "../../system/environment-variables.ts";
 import { moduleUrl } from "../../system/package.ts";
 import type { LearningTask } from "./learn-types.ts";
@@ -99,7 +100,7 @@ export class LearningBetweenRuns {
   async #onThread(task: LearningTask): Promise<LearnedTypes> {
     const worker = new Worker(moduleUrl("generation/learning/learn-worker"), {
       workerData: task,
-      env: {},
+      env: compileCacheVariable(),
       execArgv: [],
     });
     this.#worker = worker;

@@ -88,11 +88,13 @@ export function composeSandboxes(
   const { configuration, env, own } = project;
   const first = sandboxOptions(configuration, own, engine);
   const processors = new Processors();
+  const ending = new Set<Promise<void>>();
   const poolOptions = (of: Configuration, floor: number, options: StarterOptions): PoolOptions => ({
     // With warm sandboxes, other requests follow. A command that ends with its program must end at once.
     starter: new SandboxStarter({
       ...options,
       lingers: warm > 0,
+      ending,
       walls: openKnownWalls(env),
       uses: openImageUses(env),
       onRequested,
@@ -105,7 +107,11 @@ export function composeSandboxes(
   let now = configuration;
   const pool = new SandboxPool(poolOptions(configuration, warm, first));
   // At once, because a process that is ended does not always get to the second.
-  project.onClose(() => Promise.all([pool.close(), first.engine.close?.()]));
+  project.onClose(async () => {
+    await Promise.all([pool.close(), first.engine.close?.()]);
+    // Programs that have just answered end their sandboxes a moment later.
+    await Promise.all(ending);
+  });
   return {
     pool,
     async sweep() {

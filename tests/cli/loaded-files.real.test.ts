@@ -105,3 +105,17 @@ describe("a command loads what it uses:", () => {
     expect(sources).toContain("cli/commands/tools.ts");
   });
 });
+
+describe("a thread that runs beside a project starts from one file:", () => {
+  it.each([
+    "broker/schemas/schema-worker",
+    "broker/policy/cedar/cedar-worker",
+    "archive/sqlite/writer/writer-worker",
+    "archive/postgres/writer/postgres-worker",
+  ])("%s", (worker) => {
+    const [, command = ""] = newProject().command([]);
+    const dist = dirname(dirname(realpathSync(command)));
+    const text = readFileSync(join(dist, `${worker}.js`), "utf8");
+    expect(text.match(/\b(?:import|from)\s*\(?"\.[^"]*"/g)).toBeNull();
+  });
+});

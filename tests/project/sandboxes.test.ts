@@ -27,7 +27,7 @@ async function open(warm: number) {
     expect(engine.live.size).toBe(0);
     rmSync(cwd, { recursive: true });
   });
-  return { ...composed, env, load, engine };
+  return { ...composed, env, load, engine, project };
 }
 
 test("where sandboxes wait for programs they may linger, also under an edited configuration", async () => {
@@ -38,6 +38,17 @@ test("where sandboxes wait for programs they may linger, also under an edited co
   expect(engine.requests.map(({ limits }) => limits.memoryMb)).toEqual(expect.arrayContaining([256, 128]));
   expect([first.lingerMs, second.lingerMs]).toEqual([expect.any(Number), expect.any(Number)]);
   await Promise.all([first.dispose(), second.dispose()]);
+});
+
+test("a project that closes waits for sandboxes whose programs have just answered", async () => {
+  const { pool, engine, project } = await open(1);
+  const taken = await pool.acquire(NO_OUTPUT);
+  // Nothing that waits or starts keeps the pool from closing at once.
+  await pool.close();
+  void taken.dispose();
+  expect(engine.live.has(taken.id)).toBe(true);
+  await project.close();
+  expect(engine.live.size).toBe(0);
 });
 
 test("the sandbox of a command that runs one program ends with it", async () => {

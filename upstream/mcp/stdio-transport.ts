@@ -96,6 +96,8 @@ export class StdioClientTransport implements MessageTransport {
   /** Aborts a launch that nobody waits for any more. */
   readonly #launching = new AbortController();
   #isLaunching = false;
+  /** Settles when the process runs, or could not be started. */
+  #launched: Promise<unknown> = Promise.resolve();
   #ended: Promise<void> = Promise.resolve();
   #hasSpoken = false;
   #wroteErrors = false;
@@ -118,21 +120,30 @@ export class StdioClientTransport implements MessageTransport {
     const { launch, onSpawn, command, args, env } = this.#options;
     try {
       this.#isLaunching = true;
-      this.#child =
+      const launching =
         launch === undefined
-          ? await spawnServer(this.#options)
-          : await launch({ command, args, env }, this.#launching.signal);
-      this.#listen(this.#child);
+          ? spawnServer(this.#options)
+          : launch({ command, args, env }, this.#launching.signal);
+      this.#launched = launching.then(
+        (child) => {
+          this.#child = child;
+          this.#listen(child);
+        },
+        () => {},
+      );
+      await launching;
+      await this.#launched;
     } catch (error) {
       this.#diagnosis.spawnError = error as Error;
       throw error;
     } finally {
       this.#isLaunching = false;
     }
-    if (this.#child.pid === undefined) return;
-    this.#usesProcessor = watchProcessorTime(this.#child.pid);
+    const pid = this.#child?.pid;
+    if (pid === undefined) return;
+    this.#usesProcessor = watchProcessorTime(pid);
     await this.#usesProcessor();
-    onSpawn?.(this.#child.pid);
+    onSpawn?.(pid);
   }
 
   /** Whether the server has done anything since the last call: used processor time, or written to stderr. */
@@ -192,6 +203,7 @@ export class StdioClientTransport implements MessageTransport {
 
   async #end(): Promise<void> {
     this.#launching.abort();
+    await this.#launched;
     const child = this.#child;
     if (child === undefined) return;
     const { pid } = child;

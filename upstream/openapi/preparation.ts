@@ -10,6 +10,7 @@ import { formatBytes } from "../../base/quantities.ts";
 import { RecentlyUsed } from "../../base/recently-used.ts";
 import { LineSplitter } from "../../base/streams.ts";
 import { orAborted } from "../../base/waiting.ts";
+import { compileCacheVariable } from "../../system/compile-cache.ts";
 import { moduleUrl, version } from "../../system/package.ts";
 import { writePrivateFile } from "../../system/private-file.ts";
 import { hideFromGit } from "../../system/private-folder.ts";
@@ -125,7 +126,7 @@ async function* linesOf(
 ): AsyncGenerator<string> {
   const flags = [`--max-old-space-size=${MAX_HEAP_MB}`, "--no-warnings"];
   const module = fileURLToPath(moduleUrl("upstream/openapi/preparing-process"));
-  const child = spawnGroup(process.execPath, [...flags, module], { cwd: "/", env: {} });
+  const child = spawnGroup(process.execPath, [...flags, module], { cwd: "/", env: compileCacheVariable() });
   const end = () => {
     if (child.pid !== undefined) signalGroup(child.pid, "SIGKILL");
   };

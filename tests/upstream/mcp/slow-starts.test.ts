@@ -26,9 +26,21 @@ function installer(sign: "stderr" | "processor" | "nothing") {
     async completesAndEnds() {
       this.finish();
       await eventually(() => expect(this.complete()).toBe(true));
-      await eventually(() => expect(isAlive(this.pid())).toBe(false));
+      await eventually(() => expect(isAlive(this.pid()), stateOf(this.pid())).toBe(false));
     },
   };
+}
+
+/** What a process does, for a failure that is seen once in many runs. */
+function stateOf(pid: number): string {
+  const read = (name: string) => {
+    try {
+      return readFileSync(`/proc/${pid}/${name}`, "utf8").trim();
+    } catch {
+      return "unknown";
+    }
+  };
+  return `${read("stat")}, in ${read("wchan")}`;
 }
 
 describe("a server that installs itself when it is first started", () => {

@@ -410,6 +410,20 @@ describe("the processes of a server", () => {
     },
   );
 
+  it("end also where nobody waits for them any more while they are being started", async () => {
+    const gate = new MessageGate();
+    const spawned: number[] = [];
+    const transport = new StdioClientTransport({
+      ...{ command: process.execPath, args: ["-e", "process.stdin.resume()"], env: {}, cwd: "/" },
+      ...{ maxMessageBytes: 1_000, admit: (text) => gate.admit(text), onOversize() {} },
+      onSpawn: (pid) => void spawned.push(pid),
+    });
+    const starting = transport.start();
+    await transport.close();
+    await starting;
+    expect(spawned.map(isAlive)).toEqual([false]);
+  });
+
   it("are all gone after ptc exits without closing", async () => {
     const { command, args } = fixture("../hosts/exits-with-server.ts");
     const { stdout } = await promisify(execFile)(command, args);
