@@ -133,10 +133,7 @@ describe("the programs of examples/recipes", () => {
       const folder = join(project.directory, "examples/recipes");
       const configuration = parse(readFileSync(join(folder, "ptc.yaml"), "utf8")) as object;
       const sandbox = { engine: "wasm", wasm: { tools: "all" } };
-      writeFileSync(
-        join(folder, "wasm.yaml"),
-        stringify({ ...configuration, sandbox }),
-      );
+      writeFileSync(join(folder, "wasm.yaml"), stringify({ ...configuration, sandbox }));
       const state = join(project.directory, `wasm-state-${name}`);
       mkdirSync(state);
       const exited = await shell(`${PRINTED.get(name)} --config wasm.yaml`, { RECIPES_STATE: state });

@@ -27,7 +27,8 @@ _read, _write = os.read, os.write
 _PRELOADED = (
     "argparse array base64 bisect calendar collections contextlib copy csv dataclasses datetime decimal difflib enum "
     "fractions functools hashlib heapq hmac html io inspect itertools json logging math operator os pathlib pprint queue "
-    "random re secrets statistics string struct tempfile textwrap threading time traceback typing unicodedata urllib.parse uuid weakref zlib"
+    "random re secrets statistics string struct tempfile textwrap threading time traceback typing unicodedata urllib.parse "
+    "uuid weakref zlib"
 ).split()
 _ABSENT = frozenset("js pyodide _pyodide pyodide_js _pyodide_core ctypes _ctypes micropip".split())
 """Modules that lead out of Python. What is outside has nothing of the machine (../python.ts); programs need none of it."""
