@@ -1,7 +1,6 @@
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
-import { WasmEngine } from "../../sandbox/wasm/wasm-engine.ts";
 import { missingFor } from "../runner-image/runner-process.ts";
-import { builtWasmRunner } from "../sandbox/wasm/runner-files.ts";
+import { openWasmEngine } from "../sandbox/wasm/runner-files.ts";
 import { closeLanguages, SavedFolder } from "./saved-folder.ts";
 
 let folder: SavedFolder;
@@ -11,7 +10,7 @@ beforeEach(() => {
 afterEach(() => folder.remove());
 afterAll(closeLanguages);
 
-const interpreters = new WasmEngine({ folder: await builtWasmRunner() });
+const interpreters = await openWasmEngine();
 afterAll(() => interpreters.close());
 
 const OUTPUT = { type: "object", properties: { n: { type: "number" } }, required: ["n"] } as const;
@@ -145,9 +144,16 @@ result = [await one({}), await two({}), await saved.one({}), await three({}), ok
   });
 });
 
-const PYTHON = describe.skipIf(missingFor("python") !== "");
+describe.each([
+  [`on this machine${missingFor("python")}`, undefined],
+  ["in an interpreter", interpreters],
+])("a saved program in Python %s", (_where, engine) => {
+  beforeEach(({ skip }) => {
+    skip(engine === undefined && missingFor("python") !== "", missingFor("python"));
+    folder.remove();
+    folder = new SavedFolder(engine);
+  });
 
-PYTHON(`a saved program in Python${missingFor("python")}`, () => {
   const VALUES: [what: string, code: string, value: unknown][] = [
     ["a result", "result = data['n'] + 1", 2],
     ["its last expression", "x = data['n']\nx + 2", 3],
