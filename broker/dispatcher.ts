@@ -388,8 +388,9 @@ export class Dispatcher implements CallDispatcher {
     const reasons = new Set([decision.reason, run.asks?.reason].filter((each) => each !== undefined));
     const reason = reasons.size === 0 ? undefined : [...reasons].join("; ");
     const isOfCheck = run.asks !== undefined;
+    const reviewer = isOfCheck ? undefined : decision.reviewer;
     const approving = run.approvals.approve(tool, call.arguments, run.signal, {
-      ...{ rule, reason, flow, isOfCheck },
+      ...{ rule, reason, flow, isOfCheck, reviewer },
     });
     const approval = await wait.during(approving);
     way.permission = { decision: approval.decision, approver: approval.by };
@@ -478,9 +479,11 @@ export class Dispatcher implements CallDispatcher {
     };
   }
 
-  /** Why a tool of a known server is not known. */
+  /** Why a tool of a known server is not known. Of a server that the principal may not know of nothing is said. */
   #whyUnknown(name: string): string {
+    const { authorizer, context } = this.#options;
     const module = parseNamespacedName(name)?.module ?? "";
+    if (authorizer.isKnown?.(context, module) === false) return "";
     const why = this.#options.tools.unlisted?.get(module);
     return why === undefined ? "" : `: ${oneLine(why, MAX_REASON_CHARS)}`;
   }

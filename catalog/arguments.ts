@@ -44,9 +44,27 @@ export interface ToolParameters {
 const MAX_STEPS = 5_000;
 const MAX_DEPTH = 16;
 
-/** @param inputSchema any JSON */
+interface ReadSchema {
+  readonly own: ToolParameters;
+  /** Of its parameters. */
+  readonly names: ReadonlySet<string>;
+}
+
+/** What was read of each schema. Every call of a tool asks for it. */
+const READ = new WeakMap<object, ReadSchema>();
+
+/** @param inputSchema any JSON, which nobody changes afterwards */
 export function toolParameters(inputSchema: unknown): ToolParameters {
-  return new SchemaReader(inputSchema).parameters(inputSchema);
+  return readSchema(inputSchema).own;
+}
+
+function readSchema(inputSchema: unknown): ReadSchema {
+  const known = isObject(inputSchema) ? READ.get(inputSchema) : undefined;
+  if (known !== undefined) return known;
+  const own = new SchemaReader(inputSchema).parameters(inputSchema);
+  const read = { own, names: new Set(own.parameters.map(({ name }) => name)) };
+  if (isObject(inputSchema)) READ.set(inputSchema, read);
+  return read;
 }
 
 /** Keywords that do not change the meaning of an object without properties. */
@@ -111,14 +129,15 @@ export function misnamedArgument(inputSchema: unknown, args: unknown): MisnamedA
   const names = Object.keys(args);
   if (names.length === 0) return undefined;
   if (takesNothing(inputSchema)) return { name: names[0] ?? "", meant: undefined };
-  const { parameters, isOpen } = toolParameters(inputSchema);
-  if (isOpen) return undefined;
-  const known = new Set(parameters.map((parameter) => parameter.name));
+  const { own, names: known } = readSchema(inputSchema);
+  const { parameters, isOpen } = own;
+  const strange = isOpen ? [] : names.filter((name) => !known.has(name));
+  if (strange.length === 0) return undefined;
   const missing = new Map(
     parameters.filter(({ name }) => !Object.hasOwn(args, name)).map(({ name }) => [folded(name), name]),
   );
-  for (const name of names) {
-    const meant = known.has(name) ? undefined : missing.get(folded(name));
+  for (const name of strange) {
+    const meant = missing.get(folded(name));
     if (meant !== undefined) return { name, meant };
   }
   return undefined;

@@ -107,7 +107,7 @@ export interface StorageSettings {
 /** A check of others. It has either `url` and `secret`, or `command`. */
 export interface InterceptorSettings {
   readonly name: string;
-  readonly on: readonly ("call" | "result")[];
+  readonly on: readonly ("call" | "result" | "question")[];
   /** Patterns over namespaced names; none for all tools. */
   readonly tools: readonly string[];
   readonly url: ConfiguredSecret | undefined;
@@ -118,6 +118,8 @@ export interface InterceptorSettings {
   readonly timeoutMs: number;
   /** Whether a call goes on that it gives no usable answer about. */
   readonly failsOpen: boolean;
+  /** Whether it is one of managed settings, which nothing of a project changes. */
+  readonly isManaged?: true | undefined;
   /** Why it cannot be asked: a variable that it needs is not set. */
   readonly off?: string | undefined;
 }
@@ -257,6 +259,14 @@ interface AnyServer {
    */
   readonly off: string | undefined;
   /** The values of `env` or `headers` that are read when the server starts, by name. They are not among `env` and `headers`. */
+  readonly secretSources: Readonly<Record<string, SecretSource>>;
+  /** Its accounts by name, at least one, each with values of `env` or `headers` besides those of the server. */
+  readonly accounts?: Readonly<Record<string, AccountValues>> | undefined;
+}
+
+/** What one account of a server has besides the server. */
+interface AccountValues {
+  readonly values: Readonly<Record<string, string>>;
   readonly secretSources: Readonly<Record<string, SecretSource>>;
 }
 

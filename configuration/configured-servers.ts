@@ -100,19 +100,49 @@ function authSecrets(
   );
 }
 
+/**
+ * A server as it is started: of one with accounts a server for each of them, as `NAME/ACCOUNT`, which no server of ptc.yaml is called.
+ */
+export function startedServers(server: ServerConfiguration): ServerConfiguration[] {
+  const { accounts, ...whole } = server;
+  if (accounts === undefined) return [server];
+  return Object.entries(accounts).map(([account, { values, secretSources }]) => {
+    const other = <T>(own: Readonly<Record<string, T>>) =>
+      Object.fromEntries(
+        Object.entries(own).filter(
+          ([name]) => !Object.hasOwn(values, name) && !Object.hasOwn(secretSources, name),
+        ),
+      );
+    const key = "env" in server ? "env" : "headers";
+    const own = "env" in server ? server.env : "headers" in server ? server.headers : {};
+    return {
+      ...whole,
+      name: `${server.name}/${account}`,
+      [key]: { ...other(own), ...values },
+      secretSources: { ...other(server.secretSources), ...secretSources },
+    } as ServerConfiguration;
+  });
+}
+
 /** Every value of a server that is read from elsewhere, with its key. */
 export function secretSourcesOf(server: ServerConfiguration): { key: string; source: SecretSource }[] {
+  const ofAccounts = Object.entries(server.accounts ?? {}).flatMap(([account, { secretSources }]) =>
+    Object.entries(secretSources).map(([key, source]) => ({ key: `accounts.${account}.${key}`, source })),
+  );
   const own = Object.entries(server.secretSources).map(([key, source]) => ({ key, source }));
   const ofAuth = isRemote(server) ? authSecrets(server.auth) : [];
   return [
     ...own,
+    ...ofAccounts,
     ...ofAuth.flatMap(({ key, secret }) => (typeof secret === "string" ? [] : [{ key, source: secret }])),
   ];
 }
 
 /** A server for comparison, without the places of its secrets in the file. */
-export function withoutPlaces(server: ServerConfiguration): object {
-  const sources = secretSourcesOf(server).map(({ key, source }) => [key, { ...source, place: undefined }]);
+export function withoutPlaces(whole: ServerConfiguration): object {
+  const sources = secretSourcesOf(whole).map(({ key, source }) => [key, { ...source, place: undefined }]);
+  const accounts = Object.entries(whole.accounts ?? {}).map(([account, { values }]) => [account, values]);
+  const server = { ...whole, ...(accounts.length === 0 ? {} : { accounts: accounts as never }) };
   if (server.transport === "local") {
     const localTools = server.localTools.map((tool) => ({ ...tool, off: tool.off !== undefined }));
     return { ...server, localTools, secretSources: sources };

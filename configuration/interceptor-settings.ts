@@ -1,21 +1,10 @@
 import type { InterceptorSettings } from "./configuration.ts";
-import type { Problem } from "./configuration-error.ts";
 import { type Surroundings, secretOf } from "./outside-values.ts";
-import type { InterceptorEntry } from "./settings/interceptor-settings.ts";
+import type { InterceptorEntry, ManagedInterceptor } from "./settings/interceptor-settings.ts";
 
-/** Problems of `interceptors`, whose keys and types are valid by the schema. */
-export function findInterceptorProblems(entries: readonly InterceptorEntry[]): Problem[] {
-  return entries.flatMap(({ name, url, secret, command }, index) => {
-    const problem = (message: string, ...key: string[]) => [
-      { path: ["interceptors", index, ...key], message },
-    ];
-    if (entries.findIndex((each) => each.name === name) < index) return problem("stands twice", "name");
-    if ((url === undefined) === (command === undefined)) return problem("needs either `url` or `command`");
-    if (url !== undefined && secret === undefined)
-      return problem("needs `secret` beside it, by which whoever is asked knows that ptc asks", "url");
-    if (url === undefined && secret !== undefined) return problem("signs nothing without `url`", "secret");
-    return [];
-  });
+/** What the audit log calls an interceptor. One of a project cannot take the name of a managed one. */
+export function interceptorRule(name: string, isManaged: boolean): string {
+  return `${isManaged ? "managed " : ""}interceptors.${name}`;
 }
 
 export function buildInterceptors(
@@ -33,6 +22,17 @@ export function buildInterceptors(
       command: program === undefined ? undefined : [program, ...args],
       cwd: surroundings.directory,
       ...(off === undefined ? {} : { off }),
+    };
+  });
+}
+
+/** The interceptors of managed settings. Nothing of a project or of its environment is read for them. */
+export function buildManagedInterceptors(entries: readonly ManagedInterceptor[]): InterceptorSettings[] {
+  return entries.map(({ name, on, tools, url, secret, command, timeout_seconds, fail }) => {
+    const [program, ...args] = command ?? [];
+    return {
+      ...{ name, on, tools, url, secret, timeoutMs: timeout_seconds * 1_000, failsOpen: fail === "open" },
+      ...{ command: program === undefined ? undefined : [program, ...args], cwd: "/", isManaged: true },
     };
   });
 }

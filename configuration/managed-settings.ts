@@ -6,8 +6,10 @@ import { decodeFile } from "../base/file-text.ts";
 import { oneLine } from "../base/visible-text.ts";
 import { similarNames } from "../catalog/search/similar-names.ts";
 import { ConfigurationError } from "./configuration-error.ts";
+import { findInterceptorProblems } from "./interceptor-problems.ts";
 import type { PolicyFile } from "./policy-files.ts";
 import { list, mapping, oneOf, orEmpty, section, settingsIn, text } from "./settings/declare.ts";
+import { managedInterceptors } from "./settings/interceptor-settings.ts";
 import { managedFlow } from "./settings/server-settings.ts";
 import {
   APPROVAL_DEFAULTS,
@@ -15,9 +17,10 @@ import {
   auditAddresses,
   keptDays,
   policySection,
+  Reviewer,
 } from "./settings/settings.ts";
 import { toolPatterns } from "./settings/tool-patterns.ts";
-import { MAX_CONFIGURATION_BYTES, YamlSource } from "./yaml-source.ts";
+import { MAX_CONFIGURATION_BYTES, renderPath, YamlSource } from "./yaml-source.ts";
 
 /**
  * Managed settings: the settings of a machine's administrator for every ptc on it, in a file that users cannot write. A project can be
@@ -85,7 +88,9 @@ const ManagedFile = section(() => ({
     ask: orEmpty(toolPatterns()),
     allow: toolPatterns().optional(),
     require: oneOf(APPROVAL_REQUIREMENTS).optional(),
+    reviewer: Reviewer.optional(),
   })),
+  interceptors: managedInterceptors(),
   policy: policySection(),
   labels: orEmpty(list(ManagedLabels)),
   servers: section(() => ({ allow: list(Match).optional(), block: orEmpty(list(Match)) })),
@@ -149,6 +154,12 @@ function parseManaged(bytes: Buffer, place: ManagedPlace): ManagedSettings {
     const message = unknown === undefined ? issue?.message : `is not a known key${didYouMean(unknown)}`;
     throw invalid(`${file}:${source.lineOf(path)}: ${path.map(String).join(".") || "the file"}: ${message}`);
   }
+  const { approvals, interceptors } = parsed.data;
+  const [problem] = findInterceptorProblems(interceptors, approvals);
+  if (problem !== undefined)
+    throw invalid(`${file}:${source.lineOf(problem.path)}: ${renderPath(problem.path)}: ${problem.message}`);
+  for (const [index, { command = [] }] of interceptors.entries())
+    refuseUntrusted(command, place, `${file}:${source.lineOf(["interceptors", index, "command"])}`);
   const { files, groups = {} } = parsed.data.policy;
   return { ...parsed.data, file, policy: { files: files.map((rules) => readRules(rules, place)), groups } };
 }
@@ -165,6 +176,16 @@ function readRules(file: string, place: ManagedPlace): PolicyFile {
   const bytes = readTrusted(file, place, 4 * 1024 * 1024);
   if (bytes === undefined) throw invalid(`${named} does not exist; check its path`);
   return { file, path: file, text: utf8(bytes, file) };
+}
+
+/** Refuses a command of which others than the owner can write the program, or a file that it names by an absolute path. */
+function refuseUntrusted(command: readonly string[], { owner, top }: ManagedPlace, where: string): void {
+  for (const [index, word] of command.entries()) {
+    if (!isAbsolute(word)) continue;
+    const isThere = lstatSync(word, { throwIfNoEntry: false }) !== undefined;
+    const why = isThere ? whyUntrusted(word, owner, top) : index === 0 ? "does not exist" : undefined;
+    if (why !== undefined) throw invalid(`${where}: command: '${word}' ${why}`);
+  }
 }
 
 /**

@@ -38,7 +38,11 @@ export function findServerProblems(servers: readonly ServerEntry[], unsetIn: Uns
     ...servers.flatMap((server, index) => {
       const path = ["servers", index];
       const unset = unsetIn(path)?.texts;
-      return [...findTransportProblems(server, path, unset), ...findAuthProblems(server, path, unset)];
+      return [
+        ...findTransportProblems(server, path, unset),
+        ...findAuthProblems(server, path, unset),
+        ...findAccountProblems(server, path),
+      ];
     }),
     ...findNameProblems(servers),
   ];
@@ -92,6 +96,23 @@ function findTransportProblems(
           message: "is not a URL; write http://host:port/path or https://host/path",
         },
       ];
+}
+
+function findAccountProblems(server: ServerEntry, path: readonly PropertyKey[]): Problem[] {
+  const { accounts, auth, openapi } = server;
+  if (accounts === undefined) return [];
+  const at = [...path, "accounts"];
+  const [first] = Object.keys(accounts);
+  if (first === undefined) return [{ path: at, message: "must have at least one account" }];
+  if (openapi !== undefined)
+    return [{ path: at, message: "does not go with `openapi`; add a server for each" }];
+  if (auth !== undefined && auth.type !== "none")
+    return [{ path: at, message: "does not go with `auth`; give each account its own `headers`" }];
+  const foreign = transportOf(server) === "stdio" ? "headers" : "env";
+  const [wrong] = Object.entries(accounts).filter(([, account]) => account[foreign] !== undefined);
+  if (wrong === undefined) return [];
+  const message = `does not go with transport ${transportOf(server)}; remove it`;
+  return [{ path: [...at, wrong[0], foreign], message }];
 }
 
 /** Whether a text is a URL with a user in it, which `fetch` does not take. */
@@ -274,6 +295,9 @@ export function buildServer(
     piiAllowed: entry.pii?.allow ?? [],
     off: surroundings.offOf(path),
     secretSources,
+    ...(entry.accounts === undefined
+      ? {}
+      : { accounts: buildAccounts(entry.accounts, key, [...path, "accounts"], surroundings) }),
   };
   if (transport === "openapi") {
     const { openapi = "", base_url: url = "", include, exclude } = entry;
@@ -290,12 +314,25 @@ export function buildServer(
     };
   }
   if (transport !== "stdio") {
-    const auth = buildAuth(entry, path, surroundings);
+    // Nobody logs in to one of several accounts: each has credentials of its own.
+    const auth = entry.accounts === undefined ? buildAuth(entry, path, surroundings) : undefined;
     return { ...server, transport, url: entry.url ?? "", headers: values, auth };
   }
   const { command = "", args = [], cwd = "." } = entry;
   const sandbox = buildServerSandbox(entry, directory);
   return { ...server, transport, command, args, env: values, cwd: resolve(directory, cwd), sandbox };
+}
+
+function buildAccounts(
+  accounts: NonNullable<ServerEntry["accounts"]>,
+  key: "env" | "headers",
+  path: readonly PropertyKey[],
+  surroundings: Surroundings,
+): NonNullable<ServerConfiguration["accounts"]> {
+  const built = Object.entries(accounts).map(([name, account]) => {
+    return [name, splitSecretValues(account[key], [...path, name, key], surroundings)] as const;
+  });
+  return Object.fromEntries(built);
 }
 
 /** What an API needs besides stands among its headers, under names that no header has. */

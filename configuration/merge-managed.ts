@@ -2,6 +2,8 @@ import { matchesUrl } from "../broker/policy/value-lists.ts";
 import { matchesPattern } from "../protocol/tool-names.ts";
 import type { Configuration, ServerConfiguration } from "./configuration.ts";
 import { ConfigurationError } from "./configuration-error.ts";
+import { distinctSecrets } from "./configured-servers.ts";
+import { buildManagedInterceptors, interceptorSecrets } from "./interceptor-settings.ts";
 import type { ManagedLabels, ManagedSettings, ServerMatch } from "./managed-settings.ts";
 
 /** Whether the project's file itself sets a key, such as `sandbox.runtime`. */
@@ -59,6 +61,15 @@ export function mergeManaged(
     held.push(
       `${configuration.file ?? "configuration"}: approvals.allow: ${asked.join(", ")} does not count where managed settings (${settings.file}) ask`,
     );
+  const unreviewed = (approvals.reviewer?.tools ?? []).filter(
+    (own) =>
+      settings.approvals.ask.some((each) => matchesPattern(each, own) || matchesPattern(own, each)) ||
+      settings.approvals.allow?.some((bound) => matchesPattern(bound, own)) === false,
+  );
+  if (unreviewed.length > 0)
+    held.push(
+      `${configuration.file ?? "configuration"}: approvals.reviewer.tools: ${unreviewed.join(", ")} counts only where managed settings (${settings.file}) do not want a person asked`,
+    );
   held.push(...otherPorts(configuration.servers, settings));
   const servers =
     settings.sandbox.servers === "wanted" && sandbox.servers === "required"
@@ -73,6 +84,8 @@ export function mergeManaged(
         `${configuration.file ?? "configuration"}: server '${name}': sandbox: false does not count: managed settings (${settings.file}) require a sandbox`,
     ),
   );
+  const interceptors = buildManagedInterceptors(settings.interceptors);
+  const secrets = interceptorSecrets(interceptors);
   return {
     ...configuration,
     approvals: {
@@ -115,6 +128,9 @@ export function mergeManaged(
     servers: configuration.servers
       .map((server) => (unwalled.includes(server) ? { ...server, sandbox: undefined } : server))
       .map((server) => mergeServer(server, settings)),
+    interceptors: [...configuration.interceptors, ...interceptors],
+    secrets: distinctSecrets([...secrets, ...configuration.secrets], {}),
+    credentials: distinctSecrets([...secrets, ...configuration.credentials], {}),
     managed: [...configuration.managed, settings],
     held: [...configuration.held, ...held],
   };

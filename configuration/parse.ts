@@ -10,10 +10,11 @@ import { countriesWith } from "../secrets/pii/pii-kinds.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import type { Configuration } from "./configuration.ts";
 import { ConfigurationError, type Problem } from "./configuration-error.ts";
-import { credentialsOf, distinctSecrets, secretsOf } from "./configured-servers.ts";
+import { credentialsOf, distinctSecrets, secretsOf, startedServers } from "./configured-servers.ts";
 import { findListsAsLabels, locateFlowNames } from "./flow-names.ts";
 import { buildHttp, findHttpProblems, httpSecrets } from "./http-settings.ts";
-import { buildInterceptors, findInterceptorProblems, interceptorSecrets } from "./interceptor-settings.ts";
+import { findInterceptorProblems } from "./interceptor-problems.ts";
+import { buildInterceptors, interceptorSecrets } from "./interceptor-settings.ts";
 import { buildLocalServer, findLocalToolProblems } from "./local-tools.ts";
 import { buildServer, findServerProblems } from "./mcp-servers.ts";
 import { buildModelServer, buildSearch, findExtractProblems, findSearchProblems } from "./models.ts";
@@ -120,7 +121,7 @@ function findProblems(
     ...findStorageProblems(settings.storage, unsetIn),
     ...findHttpProblems(settings.http),
     ...findNotifyProblems(settings.notify),
-    ...findInterceptorProblems(settings.interceptors),
+    ...findInterceptorProblems(settings.interceptors, settings.approvals),
   ];
   if (tools.allow !== undefined && tools.block.length > 0)
     problems.push({ path: ["tools", "block"], message: "cannot stand beside `allow`; keep one of the two" });
@@ -208,7 +209,7 @@ function buildConfiguration(
   const distinct = (of: typeof secretsOf) =>
     distinctSecrets(
       [
-        ...[...expandedSecrets, ...servers.flatMap(of), ...models.secrets],
+        ...[...expandedSecrets, ...servers.flatMap(startedServers).flatMap(of), ...models.secrets],
         ...[
           ...storageSecrets(storage),
           ...httpSecrets(http),

@@ -92,6 +92,7 @@ export function locatePatterns(
     ...locateList(["tools", "block"], tools.block, source),
     ...locateList(["approvals", "ask"], approvals.ask, source),
     ...locateList(["approvals", "allow"], approvals.allow, source),
+    ...locateList(["approvals", "reviewer", "tools"], approvals.reviewer?.tools ?? [], source),
     ...locateList(directPath(isShort), direct, source),
     ...interceptors.flatMap((each, index) =>
       locateList(["interceptors", index, "tools"], each.tools, source),

@@ -47,6 +47,8 @@ export interface Surroundings {
   readonly extracts?: { readonly maxCalls: number; readonly made: number } | undefined;
   /** What its principal has left. */
   readonly allowance?: CallAllowance | undefined;
+  /** Asks a reviewer before a person, where the policy lets it answer. */
+  readonly reviewing?: QuestionInterceptor | undefined;
   /** Offers approvals to `ptc approvals`. */
   readonly shareQuestions?: QuestionInterceptor | undefined;
   /** How approvals have to be proven. By default they need no proof. */
@@ -90,17 +92,18 @@ export function callInterceptors(
 
 /**
  * What surrounds each question of a run to a person, the outermost first. The program's time limit pauses during all of it. Secrets
- * are removed before anybody else sees a question. The innermost interceptor decides whether the client's own answer counts, so that
+ * are removed before anybody else sees a question. A reviewer is asked before anybody hears that a question waits. The innermost interceptor decides whether the client's own answer counts, so that
  * no other interceptor mistakes an invalid answer for an approval. `ptc approvals` decides this for its own answers.
  */
 export function questionInterceptors(
-  { traced, report, shareQuestions, requiredProof = "any" }: Surroundings = {},
+  { traced, reviewing, report, shareQuestions, requiredProof = "any" }: Surroundings = {},
   { timeLimit, redact }: { timeLimit: TimeLimit | undefined; redact: (args: unknown) => unknown },
 ): (QuestionInterceptor | undefined)[] {
   return [
     timeLimit && pauseWhileAsked(timeLimit),
     redactQuestions(redact),
     traced?.aroundQuestions,
+    requiredProof === "any" ? reviewing : undefined,
     report?.aroundQuestions,
     shareQuestions,
     requiredProof === "any" ? undefined : provenOnly(requiredProof),

@@ -127,6 +127,7 @@ export async function openScope(request: RunRequest, host: RunHost, facts: RunFa
       trace,
       beforeCalls: beforeCalls && (() => beforeCalls(runId)),
       checks: host.checks?.forRun({ runId, context, tools, isVisible }),
+      reviewing: host.checks?.reviewing({ runId, context, tools, isVisible }),
       startLogin: host.startLogin?.(context.principal),
       loginAddress: host.loginAddress?.(context.principal),
       extracts: model && { maxCalls: model.maxCalls, made },

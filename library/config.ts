@@ -281,6 +281,25 @@ export interface PtcConfig {
             }
           | ("oauth" | "client_credentials" | "none");
         /**
+         * accounts of it by name, each with credentials of its own: its tools then take the argument `account` ([docs](servers.md#several-accounts))
+         */
+        accounts?: {
+          [k: string]: {
+            /**
+             * variables of this account beside those of the server; values as for `env`
+             */
+            env?: {
+              [k: string]: string | { [key: string]: unknown };
+            };
+            /**
+             * headers of this account beside those of the server; values as for `env`
+             */
+            headers?: {
+              [k: string]: string | { [key: string]: unknown };
+            };
+          };
+        };
+        /**
          * what its results carry; `{ label: L, unless: { ARGUMENT: PATTERN } }` (or `when`) for calls with other arguments alone
          */
         labels?: (
@@ -552,6 +571,19 @@ export interface PtcConfig {
      * patterns of tools that never need one
      */
     allow?: string[] | null;
+    /**
+     * an interceptor that may answer in the place of a person: [docs](policy.md#a-reviewer)
+     */
+    reviewer?: {
+      /**
+       * the name of an interceptor that has `question` in its `on`
+       */
+      by: string;
+      /**
+       * patterns of the tools about which it may answer; a tool that does not say that it destroys nothing has to be named without `*`
+       */
+      tools: string[];
+    };
     /**
      * `plan`: when a program reaches a call that needs approval, it is rehearsed, and a person is asked once about everything that it will change; `call`: about each call by itself
      */
@@ -1064,9 +1096,9 @@ export interface PtcConfig {
          */
         name: string;
         /**
-         * what it is asked about: a `call` before it is made, its `result` before anybody gets it
+         * what it is asked about: a `call` before it is made, its `result` before anybody gets it; as the [reviewer](policy.md#a-reviewer), a `question` before a person is
          */
-        on?: ("call" | "result")[];
+        on?: ("call" | "result" | "question")[];
         /**
          * patterns of the tools that it is asked about; by default all
          */

@@ -16,7 +16,12 @@ import { SandboxError } from "./sandbox-error.ts";
 interface SettledEngine {
   engine: SandboxEngine;
   why: string;
+  /** What the engine has said of itself, if it was asked. */
+  described?: EngineDescription;
 }
+
+/** What an engine says of itself, or why it cannot be used here. */
+type Looked = { described: EngineDescription } | { whyNot: string };
 
 /** Opens one engine. */
 export interface EngineLoader {
@@ -120,36 +125,39 @@ export class ChosenEngine implements SandboxEngine {
   async #settle(): Promise<SettledEngine> {
     if (this.#choice !== "auto")
       return { engine: await this.#loaders[this.#choice].open(), why: "sandbox.engine says so" };
-    const whyNotDocker = await this.#whyNot("docker");
-    const whyNotRunsc = whyNotDocker === undefined ? undefined : await this.#whyNot("runsc");
-    if (whyNotDocker === undefined)
+    const docker = await this.#look("docker");
+    if ("described" in docker)
       return {
+        ...docker,
         engine: await this.#loaders.docker.open(),
         why: `it is there and has ${this.#runtime}; with \`sandbox.engine: runsc\` sandboxes need no Docker`,
       };
-    if (whyNotRunsc === undefined)
+    const runsc = await this.#look("runsc");
+    if ("described" in runsc)
       return {
+        ...runsc,
         engine: await this.#loaders.runsc.open(),
-        why: `there is no Docker to use: ${whyNotDocker}`,
+        why: `there is no Docker to use: ${docker.whyNot}`,
       };
     // The engine that most people have reports what is missing.
     return {
       engine: await this.#loaders.docker.open(),
-      why: `neither Docker nor runsc alone can be used; runsc alone: ${whyNotRunsc}`,
+      why: `neither Docker nor runsc alone can be used; runsc alone: ${runsc.whyNot}`,
     };
   }
 
-  /** Why an engine cannot be used here; undefined if it can. */
-  async #whyNot(name: EngineName): Promise<string | undefined> {
+  async #look(name: EngineName): Promise<Looked> {
     const { whyAbsent, open } = this.#loaders[name];
     const why = whyAbsent?.();
-    if (why !== undefined) return why;
+    if (why !== undefined) return { whyNot: why };
     try {
       const engine = await open();
-      const runtime = (await engine.describe()).runtimes.get(this.#runtime);
-      return runtime === undefined ? `it does not know the runtime ${this.#runtime}` : runtime.problem;
+      const described = await engine.describe();
+      const runtime = described.runtimes.get(this.#runtime);
+      if (runtime === undefined) return { whyNot: `it does not know the runtime ${this.#runtime}` };
+      return runtime.problem === undefined ? { described } : { whyNot: runtime.problem };
     } catch (error) {
-      return messageOf(error);
+      return { whyNot: messageOf(error) };
     }
   }
 }

@@ -104,6 +104,8 @@ export interface StartedSandbox {
   kill(): Promise<void>;
   /** Resolves when the engine has removed the sandbox. */
   removed(): Promise<void>;
+  /** Whether the engine removes the sandbox once it has ended also if this process is gone. */
+  readonly removesItself?: boolean;
   /** Frees the sandbox's resources on the host, such as the socket of its connection. Safe to call twice. */
   release(): void;
 }
@@ -182,8 +184,11 @@ export interface SandboxEngine {
   keepSwept?(owner: string): void;
   /** Releases its resources outside this process, such as its lease, with which its sandboxes end too. Never rejects. */
   close?(): Promise<void>;
-  /** For an engine that is chosen when it is first needed: the chosen engine, and why it was chosen. Never rejects. */
-  settled?(): Promise<{ engine: SandboxEngine; why: string }>;
+  /**
+   * For an engine that is chosen when it is first needed: the chosen engine, why it was chosen, and what it then said of itself, if it
+   * was asked. Never rejects.
+   */
+  settled?(): Promise<{ engine: SandboxEngine; why: string; described?: EngineDescription }>;
 }
 
 /** The available engines. */

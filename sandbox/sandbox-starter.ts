@@ -30,9 +30,14 @@ export interface StarterOptions {
   limits: SandboxLimits;
   /** Whether sandboxes may briefly outlive their programs, so that ending them does not delay answers. */
   lingers?: boolean | undefined;
+  /**
+   * Whether a sandbox that has ended by itself is left to an engine that removes it without this process, because the process ends with
+   * its program.
+   */
+  leavesRemoval?: boolean | undefined;
   /** The walls that are known not to hold; none by default. */
   walls?: KnownWalls;
-  /** Holds the end of each sandbox that is being disposed of, until it is removed. Whoever closes waits for them; by default nobody does. */
+  /** Holds the end of each sandbox that is being disposed of. Whoever closes waits for them; by default nobody does. */
   ending?: Set<Promise<void>> | undefined;
   /** Called whenever the engine has been asked to start a sandbox. */
   onRequested?: (() => void) | undefined;
@@ -72,6 +77,7 @@ export class SandboxStarter implements SandboxSource {
       limits,
       walls,
       lingers,
+      leavesRemoval,
       ending,
       onRequested,
     } = this.#options;
@@ -87,7 +93,7 @@ export class SandboxStarter implements SandboxSource {
     );
     try {
       const channel = await orCancelled(connected(started), signal);
-      return new RunningSandbox(started, image, channel, { lingers, ending });
+      return new RunningSandbox(started, image, channel, { lingers, leavesRemoval, ending });
     } catch (error) {
       await endSandbox(started);
       started.release();
@@ -167,6 +173,7 @@ class RunningSandbox implements Sandbox {
   readonly exited: Sandbox["exited"];
   readonly lingerMs: number | undefined;
   readonly #started: StartedSandbox;
+  readonly #leavesRemoval: boolean;
   readonly #ending: Set<Promise<void>> | undefined;
   #ended = false;
   #disposed: Promise<void> | undefined;
@@ -175,7 +182,11 @@ class RunningSandbox implements Sandbox {
     started: StartedSandbox,
     image: string,
     channel: Sandbox["channel"],
-    { lingers = false, ending }: Pick<StarterOptions, "lingers" | "ending">,
+    {
+      lingers = false,
+      leavesRemoval = false,
+      ending,
+    }: Pick<StarterOptions, "lingers" | "leavesRemoval" | "ending">,
   ) {
     this.id = started.id;
     this.image = image;
@@ -183,6 +194,7 @@ class RunningSandbox implements Sandbox {
     this.exited = started.exited;
     this.lingerMs = lingers ? LINGER_MS : undefined;
     this.#started = started;
+    this.#leavesRemoval = leavesRemoval && started.removesItself === true;
     this.#ending = ending;
     started.exited.then(
       () => {
@@ -225,17 +237,23 @@ class RunningSandbox implements Sandbox {
     // A sandbox ends by itself when its connection to the host closes, which is faster than killing it.
     this.channel.destroy();
     this.#started.leave();
-    await endSandbox(this.#started, EXIT_GRACE_MS);
+    await endSandbox(this.#started, EXIT_GRACE_MS, this.#leavesRemoval);
     this.#started.release();
   }
 }
 
-/** Ends a sandbox, immediately or after `graceMs`, and waits until the engine has removed it. Never rejects. */
-async function endSandbox(started: StartedSandbox, graceMs = 0): Promise<void> {
-  const removed = started.removed().catch(() => {});
+/**
+ * Ends a sandbox, immediately or after `graceMs`, and waits until the engine has removed it. Never rejects.
+ *
+ * @param leavesRemoval whether it waits only for the end of a sandbox that ends by itself.
+ */
+async function endSandbox(started: StartedSandbox, graceMs = 0, leavesRemoval = false): Promise<void> {
+  const removal = () => started.removed().catch(() => {});
+  const removed = leavesRemoval ? undefined : removal();
   const ended = graceMs > 0 && (await settlesWithin(started.exited, graceMs));
+  if (ended && leavesRemoval) return;
   const killed = ended ? undefined : started.kill().catch(() => {});
-  await settlesWithin(Promise.all([killed, removed]), REMOVAL_PATIENCE_MS);
+  await settlesWithin(Promise.all([killed, removed ?? removal()]), REMOVAL_PATIENCE_MS);
 }
 
 /**

@@ -138,16 +138,23 @@ const TOOLS = [
   "programs/saved-programs.ts",
 ];
 const RUNS = ["cli/commands/runs.ts", "project/open-project.ts"];
+// What `ptc run` loads before it asks an engine for a sandbox, which then starts while the rest is loaded.
+const SANDBOX = ["cli/commands/run-command.ts", "project/open-project.ts"];
+const RUN = [...SANDBOX, "cli/commands/run.ts"];
+const DOCTOR = ["cli/commands/doctor.ts"];
 const merged = await mergeChunks({
   ...{ root, metafile, options: { ...common, ...shared } },
   groups: {
     // What all commands load, what those of a project do, and then what each needs besides.
     main: [outputsOf(["cli/main.ts", "cli/background/ask-host.ts", "base/faults.ts"])],
     project: [TOOLS, RUNS].map(outputsOf),
+    archive: [RUNS, SANDBOX].map(outputsOf),
+    sandbox: [outputsOf(SANDBOX)],
     tools: [outputsOf(TOOLS)],
+    host: [DOCTOR, RUN].map(outputsOf),
     runs: [outputsOf(RUNS)],
-    doctor: [outputsOf(["cli/commands/doctor.ts"])],
-    run: [outputsOf(["cli/commands/run-command.ts", "cli/commands/run.ts"])],
+    doctor: [outputsOf(DOCTOR)],
+    run: [outputsOf(RUN)],
   },
 });
 // For tests of what commands load; no part of the package.

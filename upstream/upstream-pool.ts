@@ -3,6 +3,7 @@ import type { Clock } from "../base/clock.ts";
 import { messageOf, withinBoundary } from "../base/faults.ts";
 import { inTime, orAborted } from "../base/waiting.ts";
 import { LOCAL_PRINCIPAL } from "../protocol/run-context.ts";
+import { AccountsUpstream } from "./accounts.ts";
 import type { CredentialSource, ServerCredentials } from "./authorization/credentials.ts";
 import { CallGate, Circuit, type GateLimits } from "./call-gate.ts";
 import { notReadyInTime } from "./tool-servers.ts";
@@ -42,6 +43,8 @@ export class UpstreamPool {
   readonly #options: PoolOptions;
   /** Upstreams by principal, then by the server's name. */
   readonly #upstreams = new Map<User, Map<string, PooledUpstream>>();
+  /** Servers with accounts, by what their first account uses. */
+  readonly #accounts = new WeakMap<Upstream, { names: readonly string[]; upstream: AccountsUpstream }>();
   /** Upstreams of servers that were removed or changed, which may still have open calls. */
   readonly #retired = new Set<PooledUpstream>();
   /** Upstreams that are in use or connected, the most recently used last. */
@@ -68,6 +71,34 @@ export class UpstreamPool {
   get(principal: string, server: string): Upstream | undefined {
     const source = this.#sources.get(server);
     if (source === undefined) return undefined;
+    if (source.accounts !== undefined) return this.#accountsOf(principal, source, source.accounts);
+    return this.#one(principal, source);
+  }
+
+  /** The accounts of a server, as one: the same object as long as that of the first account, and its accounts, stay. */
+  #accountsOf(
+    principal: string,
+    { name }: UpstreamSource,
+    accounts: Readonly<Record<string, UpstreamSource>>,
+  ): Upstream | undefined {
+    const names = Object.keys(accounts);
+    const open = (account: string) => {
+      const { accounts: current = {} } = this.#sources.get(name) ?? {};
+      const source = Object.hasOwn(current, account) ? current[account] : undefined;
+      if (source === undefined)
+        throw new UpstreamError("disconnected", `server '${name}' has no account '${account}' any longer`);
+      return this.#one(principal, source);
+    };
+    const first = open(names[0] ?? "");
+    const known = this.#accounts.get(first);
+    if (known?.names.join() === names.join()) return known.upstream;
+    const upstream = new AccountsUpstream(name, names, open);
+    this.#accounts.set(first, { names, upstream });
+    return upstream;
+  }
+
+  #one(principal: string, source: UpstreamSource): PooledUpstream {
+    const { name: server } = source;
     const user = source.isShared === true ? EVERYBODY : principal;
     const own = this.#upstreams.get(user) ?? new Map<string, PooledUpstream>();
     this.#upstreams.set(user, own);
@@ -82,12 +113,14 @@ export class UpstreamPool {
    */
   replace(sources: readonly UpstreamSource[], credentials: CredentialSource): void {
     const next = new Map(sources.map((source) => [source.name, source]));
+    const before = everySource(this.#sources.values());
+    const after = everySource(sources);
     for (const upstream of this.#retired) if (!upstream.isInUse) this.#retired.delete(upstream);
     const known = [...this.#live, ...[...this.#upstreams.values()].flatMap((own) => [...own.values()])];
     for (const upstream of new Set(known)) {
       const { name } = upstream;
-      const source = next.get(name);
-      if (source !== undefined && source.identity === this.#sources.get(name)?.identity) continue;
+      const source = after.get(name);
+      if (source !== undefined && source.identity === before.get(name)?.identity) continue;
       this.#drop(upstream);
       this.#retired.add(upstream);
       upstream.retire(
@@ -119,7 +152,10 @@ export class UpstreamPool {
       onUnused: () => {
         this.#live.delete(upstream);
       },
-      onNotice: (notice) => onNotice?.(source.name, source.isShared === true ? undefined : principal, notice),
+      onNotice: (notice) => {
+        if (source.isAccount === true) return;
+        onNotice?.(source.name, source.isShared === true ? undefined : principal, notice);
+      },
       onIdle: () => {
         this.#live.delete(upstream);
         this.#drop(upstream, user);
@@ -131,14 +167,16 @@ export class UpstreamPool {
 
   #gateOf(server: string): CallGate {
     const gate =
-      this.#gates.get(server) ?? new CallGate(server, () => this.#sources.get(server)?.use ?? UNBOUNDED);
+      this.#gates.get(server) ??
+      new CallGate(server, () => everySource(this.#sources.values()).get(server)?.use ?? UNBOUNDED);
     this.#gates.set(server, gate);
     return gate;
   }
 
   /** If the number of connections to a server is at its limit, ends the one that was unused the longest. */
   #makeRoom({ name }: PooledUpstream): void {
-    const most = this.#sources.get(name)?.use?.maxConnections ?? Number.POSITIVE_INFINITY;
+    const { use } = everySource(this.#sources.values()).get(name) ?? {};
+    const most = use?.maxConnections ?? Number.POSITIVE_INFINITY;
     const connected = [...this.#live].filter((each) => each.name === name && each.isConnecting);
     if (connected.length < most) return;
     const unused = connected.find((each) => !each.isInUse);
@@ -169,6 +207,12 @@ export class UpstreamPool {
   }
 }
 
+/** The sources of all connections, by name: of a server with accounts those of its accounts. */
+function everySource(sources: Iterable<UpstreamSource>): ReadonlyMap<string, UpstreamSource> {
+  const all = [...sources].flatMap((source) => Object.values(source.accounts ?? { source }));
+  return new Map(all.map((source) => [source.name, source]));
+}
+
 const UNBOUNDED: GateLimits = {
   maxParallelCalls: Number.POSITIVE_INFINITY,
   maxQueuedCalls: Number.POSITIVE_INFINITY,
@@ -176,6 +220,10 @@ const UNBOUNDED: GateLimits = {
 
 export interface UpstreamSource {
   readonly name: string;
+  /** The sources of its accounts, by the names of these. It is then connected through them alone. */
+  readonly accounts?: Readonly<Record<string, UpstreamSource>> | undefined;
+  /** Whether it is one account of a server, whose resources and prompts nobody has. What it says of them reaches nobody. */
+  readonly isAccount?: boolean | undefined;
   /** Why the server is off, if it is. It is never connected then, and calls fail at once. */
   readonly off?: string | undefined;
   /** Why its start may take long, if it may. */

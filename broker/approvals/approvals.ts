@@ -36,6 +36,8 @@ export interface ApprovalRequest {
   plan?: Plan;
   /** Why an approved plan does not cover the call, in one line. */
   differs?: string;
+  /** The check that may answer about this call in the place of a person, as the audit log calls it. */
+  reviewer?: string;
 }
 
 /** What a server claims about its tool. */
@@ -184,6 +186,8 @@ interface Why {
   flow?: CallFlow | undefined;
   /** Whether what is asked is about this very call, so that nothing that was approved for further calls covers it. */
   isOfCheck?: boolean | undefined;
+  /** The check that may answer in the place of a person. */
+  reviewer?: string | undefined;
 }
 
 const APPROVALS = { once: "approved-once", run: "approved-for-run", denied: "denied" } as const;
@@ -365,7 +369,7 @@ export class RunApprovals {
     tool: Tool,
     args: unknown,
     signal: AbortSignal,
-    { rule, reason, flow, isOfCheck = false }: Why,
+    { rule, reason, flow, isOfCheck = false, reviewer }: Why,
   ): Promise<Approval> {
     const key = `${tool.namespacedName} ${tool.definitionDigest}`;
     const grant = isOfCheck ? undefined : this.#grants.take(tool.namespacedName, tool.definitionDigest, args);
@@ -395,6 +399,7 @@ export class RunApprovals {
       argumentsDigest: await digestInTurns(args ?? null),
       isAgain: this.#grants.asked.has(key),
       ...(reason === undefined ? {} : { reason }),
+      ...(reviewer === undefined ? {} : { reviewer }),
       ...(flow === undefined ? {} : { origins: describeValues(flow) }),
       claims: { server: tool.server, description: tool.description, annotations: tool.annotations },
       ...(matched?.kind === "unplanned" ? { differs: matched.differs } : {}),

@@ -29,8 +29,8 @@ export interface DecisionGround {
 export type Decision = DecisionGround &
   (
     | { readonly kind: "allow" }
-    /** The call needs a person's approval. */
-    | { readonly kind: "ask" }
+    /** The call needs a person's approval. `reviewer`: the check that may answer in the place of a person. */
+    | { readonly kind: "ask"; readonly reviewer?: string | undefined }
     /** The program is told that the tool does not exist, and the reason if the author of a rule wrote one for it. */
     | { readonly kind: "unavailable"; readonly isTold?: boolean }
     /** The program is told the reason: one line, phrased to follow "was not called:". */

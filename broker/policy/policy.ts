@@ -17,8 +17,18 @@ export interface Policy {
   byDefault: DefaultApproval;
   /** The setting by which tools need an approval that do not say that they only read; `undefined` if there is none. */
   asksUnlessReadOnly?: string | undefined;
+  /** What may answer questions about calls in the place of a person. */
+  reviewer?: Reviewer | undefined;
   /** The lists of managed settings. Each can only restrict. */
   managed?: readonly ManagedLists[];
+}
+
+/** What may answer questions about calls in the place of a person. */
+export interface Reviewer {
+  /** A check of others, as the audit log calls it. */
+  readonly by: string;
+  /** Patterns of the tools about which it may answer. One that counts as destructive has to be named without `*`. */
+  readonly tools: readonly string[];
 }
 
 /** Lists that `ptc.yaml` cannot override. */
@@ -29,12 +39,16 @@ interface ManagedLists {
   ask: readonly string[];
   /** The only tools that `ptc.yaml` may exempt from approvals; `undefined` for all. */
   neverAsk?: readonly string[] | undefined;
+  /** What may answer where these lists and those of `ptc.yaml` ask. */
+  reviewer?: Reviewer | undefined;
 }
 
 /** `unavailable`: programs are told that the tool does not exist. `rule`: the entry that decided, if one did. */
 export interface PolicyDecision {
   kind: "allow" | "ask" | "unavailable";
   rule?: string;
+  /** With `ask`: the check that may answer in the place of a person. */
+  reviewer?: string;
 }
 
 /** Decides about a tool, independent of caller and arguments. */
@@ -57,7 +71,7 @@ export function decide(policy: Policy, tool: Pick<Tool, "namespacedName" | "anno
   if (blocked !== undefined) return { kind: "unavailable", rule: blocked };
   for (const { ask } of managed) {
     const rule = find("managed approvals.ask", ask);
-    if (rule !== undefined) return { kind: "ask", rule };
+    if (rule !== undefined) return { kind: "ask", rule, ...reviewerOf(policy, tool) };
   }
   const asked =
     find("approvals.ask", policy.ask) ??
@@ -73,8 +87,33 @@ export function decide(policy: Policy, tool: Pick<Tool, "namespacedName" | "anno
     ({ neverAsk }) => neverAsk === undefined || find("", neverAsk) !== undefined,
   );
   return unasked === undefined || !mayBeUnasked
-    ? { kind: "ask", rule: asked }
+    ? { kind: "ask", rule: asked, ...reviewerOf(policy, tool) }
     : { kind: "allow", rule: unasked };
+}
+
+/**
+ * The first reviewer that may answer about a tool. Managed settings that ask about it, or that do not let `ptc.yaml` exempt it, want a
+ * person, unless the reviewer is their own.
+ */
+function reviewerOf(
+  { reviewer: own, managed = [] }: Policy,
+  tool: Pick<Tool, "namespacedName" | "annotations">,
+): { reviewer?: string } {
+  const matches = (patterns: readonly string[]) =>
+    patterns.some((each) => matchesPattern(each, tool.namespacedName));
+  const wantsPerson = ({ ask, neverAsk }: ManagedLists) =>
+    matches(ask) || (neverAsk !== undefined && !matches(neverAsk));
+  const covers = ({ tools }: Reviewer) =>
+    tools.some((each) => each === tool.namespacedName && !each.includes("*")) ||
+    (matches(tools) && !isDestructive(tool.annotations, "destructive"));
+  const candidates = [...managed.map((lists) => ({ ...lists, lists })), { reviewer: own, lists: undefined }];
+  const found = candidates.find(
+    ({ reviewer, lists }) =>
+      reviewer !== undefined &&
+      covers(reviewer) &&
+      !managed.some((other) => other !== lists && wantsPerson(other)),
+  );
+  return found?.reviewer === undefined ? {} : { reviewer: found.reviewer.by };
 }
 
 /**

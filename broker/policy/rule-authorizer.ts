@@ -98,7 +98,7 @@ export class RuleAuthorizer implements Authorizer {
       return { kind: "deny", rule: refusal.rule, reason: refusal.reason };
     if (rules === undefined)
       return refusal === undefined
-        ? { kind: listed.kind, rule: listed.rule }
+        ? { ...listed, kind: listed.kind }
         : { kind: "ask", rule: refusal.rule, reason: refusal.reason };
     const call = { context, tool, arguments: args, run, nowMs: clock.wallMs() };
     const ruled = await decideSettled(rules, call);
@@ -109,7 +109,9 @@ export class RuleAuthorizer implements Authorizer {
     if (approving.kind === "deny") return denied(approving);
     const { rule, reason } =
       ruled.kind === "ask" ? ruled : (refusal ?? { rule: listed.rule, reason: undefined });
-    return { kind: "ask", rule, reason };
+    // A reviewer answers what the lists ask. What a rule or a label asks is for a person.
+    const isOfLists = ruled.kind === "allow" && refusal === undefined;
+    return { kind: "ask", rule, reason, ...(isOfLists ? { reviewer: listed.reviewer } : {}) };
   }
 
   /** Why nobody knows what the entry of a tool guards: it names what the tool does not have. Servers may be listed after the start. */

@@ -1,10 +1,12 @@
+import type { RequiredProof } from "../../broker/approvals/approvals.ts";
 import { type Authorizer, PolicyAuthorizer } from "../../broker/policy/authorizer.ts";
-import type { Policy } from "../../broker/policy/policy.ts";
+import type { Policy, Reviewer } from "../../broker/policy/policy.ts";
 import { ToolsetAuthorizer } from "../../broker/policy/toolset-authorizer.ts";
 import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
 import type { Configuration } from "../configuration.ts";
 import { ConfigurationError } from "../configuration-error.ts";
 import { unknownFlowNames } from "../flow-names.ts";
+import { interceptorRule } from "../interceptor-settings.ts";
 import { unmatchedPatterns } from "../tool-patterns.ts";
 import { hasFlow, rulesOf } from "./configured-flow.ts";
 
@@ -50,17 +52,29 @@ export function listsOf({
       block: each.tools.block,
       ask: each.approvals.ask,
       neverAsk: each.approvals.allow,
+      reviewer: reviewerBy(each.approvals.reviewer, true, approvals.require),
     })),
     allow: tools.allow,
     block: tools.block,
     ask: approvals.ask,
     neverAsk: approvals.allow,
+    reviewer: reviewerBy(approvals.reviewer, false, approvals.require),
     byDefault: approvals.default,
     asksUnlessReadOnly:
       sandbox.engine === "wasm" && sandbox.wasm.tools === "read_only"
         ? "sandbox.wasm.tools: read_only"
         : undefined,
   };
+}
+
+/** Nobody answers in the place of a person where approvals have to be proven. */
+function reviewerBy(
+  reviewer: Configuration["approvals"]["reviewer"],
+  isManaged: boolean,
+  required: RequiredProof,
+): Reviewer | undefined {
+  if (reviewer === undefined || required !== "any") return undefined;
+  return { by: interceptorRule(reviewer.by, isManaged), tools: reviewer.tools };
 }
 
 /**

@@ -458,6 +458,27 @@ const Server = mapping(() => ({
     expanded(shorthand(Auth.optional(), { enum: [...PERSON_OR_MACHINE] })),
     "how ptc logs in to it; `none` never does",
   ),
+  accounts: setting(
+    expanded(
+      z
+        .record(
+          ownName("account"),
+          mapping(() => ({
+            env: setting(
+              environment(),
+              "variables of this account beside those of the server; values as for `env`",
+            ),
+            headers: setting(
+              headers(),
+              "headers of this account beside those of the server; values as for `env`",
+            ),
+          })),
+          { error: "must be a mapping of names to accounts, each with `env` or `headers`" },
+        )
+        .optional(),
+    ),
+    "accounts of it by name, each with credentials of its own: its tools then take the argument `account` ([docs](servers.md#several-accounts))",
+  ),
   ...flow(),
   pii: piiAllowed(
     "kinds that ptc does not redact in a run that reads from this server, and from no server that does not allow them",

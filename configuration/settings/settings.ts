@@ -56,6 +56,16 @@ export const APPROVAL_DEFAULTS = ["annotated", "destructive"] as const;
 const APPROVAL_MODES = ["call", "plan"] as const;
 export const APPROVAL_REQUIREMENTS = ["any", "terminal", "passkey"] as const;
 
+/** Who may answer questions about calls in the place of a person. */
+export const Reviewer = mapping(() => ({
+  by: setting(ownName("interceptor"), "the name of an interceptor that has `question` in its `on`"),
+  tools: setting(
+    toolPatterns().min(1, { error: "must name at least one tool" }),
+    "patterns of the tools about which it may answer; a tool that does not say that it destroys nothing has to be named without `*`",
+  ),
+}));
+export type ReviewerEntry = z.infer<typeof Reviewer>;
+
 const MAX_KEPT_DAYS = 36_500;
 export const keptDays = () => wholeNumber(1, MAX_KEPT_DAYS);
 
@@ -144,6 +154,10 @@ const SECTIONS = {
           value: '["mcp__*__delete_*"]',
         }),
         allow: setting(orEmpty(toolPatterns()), "patterns of tools that never need one", {}),
+        reviewer: setting(
+          Reviewer.optional(),
+          "an interceptor that may answer in the place of a person: [docs](policy.md#a-reviewer)",
+        ),
         mode: setting(
           oneOf(APPROVAL_MODES).default("call"),
           "`plan`: when a program reaches a call that needs approval, it is rehearsed, and a person is asked once about everything that it will change; `call`: about each call by itself",

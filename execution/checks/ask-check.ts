@@ -25,10 +25,13 @@ export async function askCheck(
   signal: AbortSignal,
   surroundings: AskingSurroundings,
 ): Promise<string> {
-  const { url, secret, command, cwd, off } = check;
+  const { url, secret, command, cwd, off, isManaged } = check;
   if (off !== undefined) throw new Error(off);
   if (command !== undefined)
-    return run(command, body, { cwd, signal, maxAnswerBytes, env: surroundings.env });
+    return run(command, body, {
+      ...{ cwd, signal, maxAnswerBytes },
+      env: isManaged === true ? SYSTEM_ENVIRONMENT : surroundings.env,
+    });
   if (url === undefined || secret === undefined) throw new Error("it has no address");
   const address = addressOf(await surroundings.readSecret(url, signal));
   const headers = signedHeaders(await surroundings.readSecret(secret, signal), id, body);
@@ -59,6 +62,11 @@ async function readText(
   }
   return Buffer.concat(read).toString("utf8");
 }
+
+/** Where a command of managed settings finds others. The person who starts ptc sets `PATH`, and with it what `env python3` means. */
+const SYSTEM_ENVIRONMENT: EnvironmentVariables = {
+  PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+};
 
 /** Runs a command in a group of its own, which ends with the answer. */
 async function run(

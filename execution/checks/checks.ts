@@ -4,6 +4,12 @@
  * is noted in the audit log under `interceptors.NAME`. Without a usable answer in time a call is refused, or its result withheld,
  * unless the check fails open.
  *
+ * The checks of managed settings stand between those of the project and the server: they are asked last about what is sent, and first
+ * about what came. So no check of a project sends what they have not seen, or sees what they withhold.
+ *
+ * One of them may be the reviewer (`approvals.reviewer`), which is asked a question before a person is. Its "allow" approves one call,
+ * where the policy says that it may, and whatever else it answers, or fails to, is no approval.
+ *
  * A check that is slow or hostile holds up the calls that it is asked about, each for its time limit, and no others: each principal has
  * few places in it, and what it answers is bounded before it is read.
  */
@@ -12,11 +18,13 @@ import * as z from "zod/mini";
 import { messageOf } from "../../base/faults.ts";
 import { isObject, jsonLine, parseForeignJson, writeJson } from "../../base/json.ts";
 import { oneLine } from "../../base/visible-text.ts";
+import type { QuestionInterceptor } from "../../broker/approvals/question-interceptors.ts";
 import type { CallInterceptor } from "../../broker/call-interceptors.ts";
 import type { CallingRun, CallOutcome, RequestedCall } from "../../broker/dispatcher.ts";
 import type { Tool } from "../../catalog/tool.ts";
 import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
 import type { InterceptorSettings } from "../../configuration/configuration.ts";
+import { interceptorRule } from "../../configuration/interceptor-settings.ts";
 import { digestInTurns } from "../../protocol/canonical-json.ts";
 import { MAX_NESTING_DEPTH, MAX_VALUES } from "../../protocol/limits.ts";
 import type { RunContext } from "../../protocol/run-context.ts";
@@ -110,7 +118,7 @@ export class Checks {
     let { call } = about;
     let asks: CallingRun["asks"];
     for (const check of checks.filter(({ on }) => on.includes("call"))) {
-      const { answer, failure } = await this.#ask(check, { ...about, call }, undefined);
+      const { answer, failure } = await this.#ask(check, { ...about, call }, "call");
       const ground = groundOf(check, answer, failure);
       this.#note(about, answer, ground, await this.#digestOf(answer));
       if (answer.decision === "deny") return { outcome: refused(call, about.tool, ground) };
@@ -126,9 +134,13 @@ export class Checks {
     given: CallOutcome,
   ): Promise<CallOutcome> {
     let outcome = given;
-    for (const check of checks.filter(({ on }) => on.includes("result"))) {
+    const managed = checks.filter(({ isManaged }) => isManaged === true);
+    const inTurn = [...managed, ...checks.filter((check) => !managed.includes(check))];
+    for (const check of inTurn.filter(({ on }) => on.includes("result"))) {
       if (!holdsAnswer(outcome)) return outcome;
-      const { answer, failure } = await this.#ask(check, about, outcome);
+      const { answer, failure } = await this.#ask(check, about, "result", {
+        result: describeResult(outcome),
+      });
       const ground = groundOf(check, answer, failure);
       this.#note(about, answer, ground);
       if (answer.decision === "deny") return withheld(about.tool, outcome, ground);
@@ -137,11 +149,45 @@ export class Checks {
     return outcome;
   }
 
-  /** Asks one check, and says which answer counts. Never rejects. */
+  /**
+   * What surrounds the questions of a run: a reviewer is asked first where the policy lets it answer. A person is asked where it does not
+   * decide, with what it says of that.
+   */
+  reviewing(checked: CheckedRun): QuestionInterceptor {
+    return (next) => ({
+      ask: async ({ reviewer, ...asked }, signal) => {
+        const tool = checked.tools.get(asked.tool);
+        const check =
+          reviewer === undefined || tool === undefined
+            ? undefined
+            : this.#of(tool).find((each) => ruleOf(each) === reviewer && each.on.includes("question"));
+        if (check === undefined || tool === undefined) return next.ask(asked, signal);
+        const { reason: because, origins } = asked;
+        const call = { tool: asked.tool, arguments: asked.arguments };
+        const about = { checked, tool, call, run: { signal } };
+        const more = { ...(because && { reason: because }), ...(origins && { origins }) };
+        const { answer, failure } = await this.#ask(check, about, "question", more);
+        const { rule, reason } = groundOf(check, answer, failure);
+        const how = reason === undefined ? "approvals.reviewer" : `approvals.reviewer: ${reason}`;
+        if (failure === undefined && answer.decision === "allow") return { decision: "once", by: rule, how };
+        if (failure === undefined && answer.decision === "deny")
+          return { decision: "denied", by: rule, how, why: `${rule} refuses it: ${reason}` };
+        const left = `${rule} leaves it to a person: ${reason}`;
+        return next.ask({ ...asked, reason: because === undefined ? left : `${because}; ${left}` }, signal);
+      },
+    });
+  }
+
+  /**
+   * Asks one check, and says which answer counts. Never rejects.
+   *
+   * @param more what it is told besides the call.
+   */
   async #ask(
     check: InterceptorSettings,
-    { checked, tool, call, run }: About,
-    outcome: CallOutcome | undefined,
+    { checked, tool, call, run }: Asked,
+    type: AskedAbout,
+    more: object = {},
   ): Promise<Counted> {
     const late = AbortSignal.timeout(check.timeoutMs);
     const signal = AbortSignal.any([run.signal, late, this.#closing.signal]);
@@ -150,9 +196,9 @@ export class Checks {
       const leave = await places.take(checked.context.principal, signal);
       try {
         const body = writeJson({
-          type: outcome === undefined ? "call" : "result",
+          type,
           timestamp: new Date().toISOString(),
-          data: this.#options.redactor.redactValue(describe(checked, tool, call, outcome)).value,
+          data: this.#options.redactor.redactValue({ ...describe(checked, tool, call), ...more }).value,
         });
         if (Buffer.byteLength(body) > MAX_REQUEST_BYTES)
           throw new Error(`the request would have more than ${MAX_REQUEST_BYTES} bytes`);
@@ -160,8 +206,8 @@ export class Checks {
         const { askCheck } = await import("./ask-check.ts");
         const request = { id: `msg_${randomUUID()}`, body, maxAnswerBytes: MAX_ANSWER_BYTES };
         const text = await askCheck(check, request, signal, this.#options);
-        const answer = parseAnswer(text, outcome === undefined);
-        if (outcome === undefined && answer.decision === "replace") refuseMarks(call, answer.arguments);
+        const answer = parseAnswer(text, type);
+        if (type === "call" && answer.decision === "replace") refuseMarks(call, answer.arguments);
         return { answer };
       } finally {
         leave();
@@ -181,9 +227,11 @@ export class Checks {
     }
   }
 
-  #placesOf({ name, command }: InterceptorSettings): Places {
-    const places = this.#places.get(name) ?? new Places(command === undefined ? PLACES.url : PLACES.command);
-    this.#places.set(name, places);
+  #placesOf(check: InterceptorSettings): Places {
+    const key = ruleOf(check);
+    const limits = check.command === undefined ? PLACES.url : PLACES.command;
+    const places = this.#places.get(key) ?? new Places(limits);
+    this.#places.set(key, places);
     return places;
   }
 
@@ -202,10 +250,17 @@ export class Checks {
   }
 }
 
-interface About {
+/** What a check is asked about. */
+type AskedAbout = InterceptorSettings["on"][number];
+
+interface Asked {
   readonly checked: CheckedRun;
   readonly tool: Tool;
   readonly call: RequestedCall;
+  readonly run: Pick<CallingRun, "signal">;
+}
+
+interface About extends Asked {
   readonly run: CallingRun;
 }
 
@@ -214,12 +269,11 @@ interface Ground {
   readonly reason?: string;
 }
 
-/** What a check is asked about. */
+/** The call that a check is asked about. */
 function describe(
   { runId, context, isRehearsal }: CheckedRun,
   { server, namespacedName, annotations }: Tool,
   call: RequestedCall,
-  outcome: CallOutcome | undefined,
 ): object {
   const { principal, groups = [], source, client } = context;
   return {
@@ -228,7 +282,6 @@ function describe(
     ...{ principal, groups, source, ...(client === undefined ? {} : { client: client.name }) },
     ...{ server, tool: namespacedName, ...(annotations === undefined ? {} : { annotations }) },
     arguments: call.arguments ?? null,
-    ...(outcome === undefined ? {} : { result: describeResult(outcome) }),
   };
 }
 
@@ -240,8 +293,8 @@ function describeResult(outcome: CallOutcome): object {
   return { ok: false, message: outcome.error.message, ...data, ...raw };
 }
 
-/** @param isOfCall whether it answers about a call, and not about its result. @throws Error for what is no such answer */
-function parseAnswer(text: string, isOfCall: boolean): Answer {
+/** @throws Error for what is no answer about this */
+function parseAnswer(text: string, type: AskedAbout): Answer {
   const limits = { maxBytes: MAX_ANSWER_BYTES, maxDepth: MAX_NESTING_DEPTH, maxValues: MAX_VALUES };
   let answered: ReturnType<typeof Answer.safeParse>;
   try {
@@ -251,10 +304,12 @@ function parseAnswer(text: string, isOfCall: boolean): Answer {
   }
   if (!answered.success) throw new Error("its answer has no decision: allow, deny, ask or replace");
   const { data: answer } = answered;
-  if (answer.decision === "ask" && !isOfCall) throw new Error("nobody can be asked about a result");
-  if (answer.decision === "replace" && isOfCall && !isObject(answer.arguments))
+  if (answer.decision === "ask" && type === "result") throw new Error("nobody can be asked about a result");
+  if (answer.decision === "replace" && type === "question")
+    throw new Error("its answer replaces something, and a question is only answered");
+  if (answer.decision === "replace" && type === "call" && !isObject(answer.arguments))
     throw new Error("its answer replaces the arguments and has no `arguments`");
-  if (answer.decision === "replace" && !isOfCall && answer.data === undefined)
+  if (answer.decision === "replace" && type === "result" && answer.data === undefined)
     throw new Error("its answer replaces the result and has no `data`");
   return answer;
 }
@@ -271,8 +326,12 @@ function refuseMarks(call: RequestedCall, given: unknown): void {
       throw new Error(`its answer has ${mark} in the place of a value that it was not shown`);
 }
 
-function groundOf({ name }: InterceptorSettings, answer: Answer, failure: string | undefined): Ground {
-  const rule = `interceptors.${name}`;
+function ruleOf({ name, isManaged }: InterceptorSettings): string {
+  return interceptorRule(name, isManaged === true);
+}
+
+function groundOf(check: InterceptorSettings, answer: Answer, failure: string | undefined): Ground {
+  const rule = ruleOf(check);
   if (failure !== undefined) return { rule, reason: `it was asked in vain: ${failure}` };
   const { decision, reason } = answer;
   if (reason !== undefined) return { rule, reason: oneLine(reason, MAX_REASON_CHARS) };

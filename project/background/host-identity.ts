@@ -63,9 +63,11 @@ export function differingVariables(
   caller: EnvironmentVariables,
   { configuration, text }: { configuration: Configuration; text: string },
 ): string[] {
+  // As whole words: `_`, which shells set, is a part of many names.
+  const named = new Set(text.match(/\w+/g));
   return [...new Set([...Object.keys(host), ...Object.keys(caller)])]
     .filter((name) => host[name] !== caller[name])
-    .filter((name) => isDependedOn(name, configuration) || (name !== "" && text.includes(name)))
+    .filter((name) => isDependedOn(name, configuration) || named.has(name))
     .sort();
 }
 

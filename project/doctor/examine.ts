@@ -33,7 +33,7 @@ import { UnlistedServers } from "../../generation/unlisted-servers.ts";
 import { runnerOf, uncheckedLanguages } from "../../languages/languages.ts";
 import type { RunnerName } from "../../protocol/runners.ts";
 import { doubtAbout, type NeededImage, requireNeeded } from "../../sandbox/image/needed-image.ts";
-import type { EnginePart, OpenEngine } from "../../sandbox/sandbox-engine.ts";
+import type { EngineDescription, EnginePart, OpenEngine } from "../../sandbox/sandbox-engine.ts";
 import { SandboxStarter, type StarterOptions } from "../../sandbox/sandbox-starter.ts";
 import { inheritedEnvironment } from "../../secrets/inherited-environment.ts";
 import { whyNotRedacted } from "../../secrets/redaction-secrets.ts";
@@ -241,10 +241,14 @@ function unredactedSources({ servers }: Configuration, read: ReadonlyMap<string,
 }
 
 /** The options for starting sandboxes, and why this engine is used. */
-type SettledOptions = StarterOptions & { needed: NeededImage; why?: string | undefined };
+type SettledOptions = StarterOptions & {
+  needed: NeededImage;
+  why?: string | undefined;
+  described?: EngineDescription | undefined;
+};
 
 /** The options with the engine that is actually used, if the choice was still open. */
-async function settle(options: Omit<SettledOptions, "why">): Promise<SettledOptions> {
+async function settle(options: Omit<SettledOptions, "why" | "described">): Promise<SettledOptions> {
   return { ...options, ...(await options.engine.settled?.()) };
 }
 
@@ -442,8 +446,12 @@ export async function examineQuickly(
   if (configuration.file === undefined) return undefined;
   const nothing = whyNoServers(configuration);
   if (nothing !== undefined) return wrong("configuration", "configuration", nothing);
+  // The engine answers while the modules are read.
+  const engine = examineEngine(configuration, options);
+  engine.catch(() => {});
   const modules = await examineModules(configuration, options.env);
-  const missing = modules.ungenerated ?? (await examineEngine(configuration, options));
+  const missing = modules.ungenerated ?? (await engine);
+  await engine.catch(() => {});
   if (missing !== undefined) return missing;
   const project = projectOf(configuration, options);
   const archive = await examineArchive(project).finally(() => project.close());
@@ -508,7 +516,7 @@ export async function examineEngine(
     const runners = [...new Set(configuration.languages.map(runnerOf))];
     for await (const { part, ok, detail } of engineParts(settled, runners))
       if (!ok) return wrong("sandbox", part, detail);
-    for (const [part, check] of engineChecks(settled)) {
+    for (const [part, check] of engineChecks(settled, { isShown: false })) {
       try {
         await check();
       } catch (error) {
@@ -544,19 +552,32 @@ async function* engineParts(
   if (engine.examine !== undefined) yield* engine.examine({ runtime, limits, runners: wanted });
 }
 
-/** The checks of an engine that need no sandbox. Each needs those before it. */
-function engineChecks({
-  engine,
-  runtime,
-  image,
-  needed,
-  why,
-}: Pick<SettledOptions, "engine" | "runtime" | "image" | "needed" | "why">): EngineCheck[] {
+/**
+ * The checks of an engine that need no sandbox. Each needs those before it. They ask the engine once what it is.
+ *
+ * @param isShown whether somebody reads what is found where all is well, such as the runtime's version.
+ */
+function engineChecks(
+  {
+    engine,
+    runtime,
+    image,
+    needed,
+    why,
+    described,
+  }: Pick<SettledOptions, "engine" | "runtime" | "image" | "needed" | "why" | "described">,
+  { isShown = true } = {},
+): EngineCheck[] {
+  let asked = described && Promise.resolve(described);
+  const describe = () => {
+    asked ??= engine.describe();
+    return asked;
+  };
   const channelAndImage: EngineCheck[] = [
     [
       "channel",
       async () => {
-        const { runtimes } = await engine.describe();
+        const { runtimes } = await describe();
         const channel = runtimes.get(runtime)?.channel;
         return channel === undefined ? undefined : `${channel.kind}: ${channel.why}`;
       },
@@ -578,21 +599,21 @@ function engineChecks({
     [
       engine.name.toLowerCase(),
       async () => {
-        const { version: engineVersion, endpoint } = await engine.describe();
+        const { version: engineVersion, endpoint } = await describe();
         return `${engineVersion}, ${endpoint}`;
       },
     ],
     [
       engine.platform === "wasm" ? "wall" : "gvisor",
       async () => {
-        const { runtimes } = await engine.describe();
+        const { runtimes } = await describe();
         const known = runtimes.get(runtime);
         if (known === undefined)
           throw new Error(`${engine.name} has no runtime '${runtime}'; ${engine.advice.missingRuntime}`);
         if (known.problem !== undefined) throw new Error(`runtime '${runtime}' ${known.problem}`);
         if (engine.platform === "wasm")
           return "an interpreter in a process of this user, without a kernel of its own: weaker than gVisor (docs/engines.md)";
-        return `runtime '${runtime}', ${await runtimeVersion(known.path)}`;
+        return isShown ? `runtime '${runtime}', ${await runtimeVersion(known.path)}` : undefined;
       },
     ],
     ...channelAndImage,

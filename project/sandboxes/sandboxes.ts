@@ -94,6 +94,7 @@ export function composeSandboxes(
     starter: new SandboxStarter({
       ...options,
       lingers: warm > 0,
+      leavesRemoval: warm === 0,
       ending,
       walls: openKnownWalls(env),
       uses: openImageUses(env),

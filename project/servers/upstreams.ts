@@ -2,7 +2,12 @@ import { join } from "node:path";
 import { clock } from "../../base/clock.ts";
 import { definitionDigest } from "../../catalog/parse-tool.ts";
 import type { Configuration, RemoteServer, ServerConfiguration } from "../../configuration/configuration.ts";
-import { credentialsOf, isRemote, withoutPlaces } from "../../configuration/configured-servers.ts";
+import {
+  credentialsOf,
+  isRemote,
+  startedServers,
+  withoutPlaces,
+} from "../../configuration/configured-servers.ts";
 import { sandboxOf } from "../../configuration/server-sandbox.ts";
 import type { ConfiguredServers } from "../../generation/list-servers.ts";
 import { loginKeyOf, openLoginStore } from "../../logins/logins.ts";
@@ -101,42 +106,53 @@ export function composeUpstreams(
     const views = clientViews(current);
     // A server is told of views only where a client could be given them: some list other tools then.
     const own = servers.map((each) => ({ ...each, apps: views?.get(each.module)?.apps === true }));
-    return own.map(
-      (server): UpstreamSource => ({
-        name: server.name,
-        off: server.off,
-        whySlow: sandboxes.has(server)
-          ? "its sandbox is being started"
-          : server.transport === "stdio"
-            ? whySlow(server.command)
-            : undefined,
-        identity: identityOf(server, current.sandbox),
-        isShared: server.shared,
-        use: server.use,
-        async connect(signal, credentials, principal) {
-          // The kind is the server's own, which types cannot say.
-          const open = SOURCE_KINDS[server.transport] as Open<ServerConfiguration>;
-          const connection = await open({
-            server,
-            signal,
-            principal,
-            credentials,
-            secrets: [...secrets, ...credentials.secrets],
-            redactor,
-            groups,
-            privateFolder,
-            sandboxes,
-            onWarning,
-          });
-          const { authorization } = credentials;
-          const values = Object.values(credentials.values);
-          const used = configured.filter((secret) => values.some((value) => value.includes(secret)));
-          const known = [...credentialsOf(server), ...used, ...credentials.secrets];
-          const current = authorization && (() => authorization.secrets());
-          return redactConnection(connection, { redactor, known, current });
-        },
-      }),
-    );
+    const startedBy = (server: ServerConfiguration, name = server.name): UpstreamSource => ({
+      name: server.name,
+      isAccount: name !== server.name,
+      off: server.off,
+      whySlow: sandboxes.has(server)
+        ? "its sandbox is being started"
+        : server.transport === "stdio"
+          ? whySlow(server.command)
+          : undefined,
+      identity: identityOf(server, current.sandbox),
+      isShared: server.shared,
+      use: server.use,
+      async connect(signal, credentials, principal) {
+        // The kind is the server's own, which types cannot say.
+        const open = SOURCE_KINDS[server.transport] as Open<ServerConfiguration>;
+        const connection = await open({
+          // What is kept for a server is kept for all of its accounts.
+          server: { ...server, name },
+          signal,
+          principal,
+          credentials,
+          secrets: [...secrets, ...credentials.secrets],
+          redactor,
+          groups,
+          privateFolder,
+          sandboxes,
+          onWarning,
+        });
+        const { authorization } = credentials;
+        const values = Object.values(credentials.values);
+        const used = configured.filter((secret) => values.some((value) => value.includes(secret)));
+        const known = [...credentialsOf(server), ...used, ...credentials.secrets];
+        const current = authorization && (() => authorization.secrets());
+        return redactConnection(connection, { redactor, known, current });
+      },
+    });
+    return own.map((server): UpstreamSource => {
+      if (server.accounts === undefined) return startedBy(server);
+      const started = startedServers(server).map((each) => startedBy(each, server.name));
+      const accounts = Object.fromEntries(
+        Object.keys(server.accounts).flatMap((account, index) => {
+          const source = started[index];
+          return source === undefined ? [] : [[account, source]];
+        }),
+      );
+      return { ...startedBy(server), accounts };
+    });
   };
   const onSecret = (secret: string) => redactor.add(secret);
   const secrets: LoginSecrets = { sources: secretSources, onSecret };
@@ -145,7 +161,7 @@ export function composeUpstreams(
     tellingSecrets(
       source ??
         loginCredentials(
-          serverCredentials(current.servers, secretSources),
+          serverCredentials(current.servers.flatMap(startedServers), secretSources),
           composeAuthorizations(current, logins, secrets, onLogin, callers),
         ),
       onSecret,

@@ -70,6 +70,8 @@ export class DockerSandboxEngine implements SandboxEngine {
     const preference = this.#preference;
     const described = Object.entries(runtimes).map(([name, runtime]) => {
       const channel = chooseChannel({ preference, host, machine, runtime: [name, runtime] });
+      // So that a start after this does not ask the engine again.
+      if (!this.#channels.has(name)) this.#channels.set(name, Promise.resolve(channel.kind));
       const problem = channel.kind === "socket" ? socketFlagProblem(name, runtime) : undefined;
       return [name, { path: runtime.path, channel, problem }] as const;
     });
@@ -213,9 +215,12 @@ export function openDockerSandboxes(options: EngineOptions): SandboxEngine {
 }
 
 /** The parts of a sandbox that its container provides. */
-function endsOf(container: StartedContainer): Pick<StartedSandbox, "id" | "leave" | "kill" | "removed"> {
+function endsOf(
+  container: StartedContainer,
+): Pick<StartedSandbox, "id" | "leave" | "kill" | "removed" | "removesItself"> {
   return {
     id: container.id,
+    removesItself: true,
     leave: () => container.leave(),
     kill: () => container.kill(),
     removed: () => container.removed(),

@@ -99,6 +99,16 @@ describe("a command loads what it uses:", () => {
     expect(files.length, files.join("\n")).toBeLessThanOrEqual(4);
   });
 
+  it("ptc run, which loads an engine before what runs programs, so that a sandbox starts meanwhile", () => {
+    const project = newProject({ "p.js": "globalThis.result = 1;" });
+    const { sources, status } = loadedBy(project, ["run", "--no-host", "p.js"]);
+    expect(status).toBe(0);
+    const first = (pattern: RegExp) => sources.findIndex((source) => pattern.test(source));
+    const engine = first(/^sandbox\/(?:docker|runsc)\/[a-z-]*engine\.ts$/);
+    expect(engine).toBeGreaterThan(0);
+    expect(first(/^execution\/(?:program|run)\.ts$/)).toBeGreaterThan(engine);
+  });
+
   it("in files that the build knows the sources of", () => {
     const { files, sources } = loadedBy(newProject(), ["list"]);
     expect(files.filter((file) => file !== "dist/cli/ptc.js").length).toBeGreaterThan(3);

@@ -341,6 +341,20 @@ const UNTRUSTED: [what: string, arrange: () => void, message: string][] = [
     () => write(FILE, `policy: ["${write("etc/ptc/r.cedar", "", 0o666)}"]`),
     "r.cedar: can be written by others",
   ],
+  [
+    "with an interceptor that others may write",
+    () => write(FILE, `interceptors: [{ name: dlp, command: ["${write("opt/scan", "", 0o777)}"] }]`),
+    ":1: command: '{folder}/opt/scan' can be written by others",
+  ],
+  [
+    "with an interceptor whose script others may write",
+    () =>
+      write(
+        FILE,
+        `interceptors: [{ name: dlp, command: ["${write("opt/sh", "", 0o755)}", "${write("opt/scan.sh", "", 0o666)}"] }]`,
+      ),
+    ":1: command: '{folder}/opt/scan.sh' can be written by others",
+  ],
   ...mistakes.map(([what, text, message]): (typeof UNTRUSTED)[number] => [
     what,
     () => write(FILE, text),

@@ -58,6 +58,27 @@ test("the sandbox of a command that runs one program ends with it", async () => 
   await sandbox.dispose();
 });
 
+test.each([
+  ["leaves the removal of what has ended to an engine that does it alone", { removesItself: true }, 0],
+  ["waits for the removal by an engine that needs ptc for it", {}, 1],
+] as const)("a command that ends %s", async (_, itself, waited) => {
+  const { pool, engine } = await open(0);
+  let removals = 0;
+  const start = engine.start.bind(engine);
+  engine.start = async (...asked) => {
+    const started = await start(...asked);
+    const removed = async () => {
+      removals++;
+      await started.removed();
+    };
+    return { ...started, removed, ...itself };
+  };
+  const sandbox = await pool.acquire(NO_OUTPUT);
+  await sandbox.dispose();
+  expect(removals).toBe(waited);
+  expect(engine.live.size).toBe(0);
+});
+
 test("a configuration whose sandboxes are the same starts none anew", async () => {
   const { pool, reconfigure, load, engine } = await open(1);
   pool.warm();

@@ -98,6 +98,16 @@ test.each([
   expect(settled.why).toMatch(why);
 });
 
+test("what the chosen engine has said of itself is passed on, so that nobody asks it again", async () => {
+  for (const docker of [FINE, NO_ANSWER]) {
+    const { engine } = choose({ docker, runsc: FINE });
+    const { engine: chosen, described } = await engine.settled();
+    expect(described?.identity).toBe(chosen.name);
+  }
+  const { engine } = choose({ docker: NO_ANSWER, runsc: NO_RUNSC });
+  expect((await engine.settled()).described).toBeUndefined();
+});
+
 test("another runtime than gVisor's is Docker's, as runsc alone has no other", async () => {
   const { engine } = choose({ docker: { runc: undefined }, runsc: FINE }, { runtime: "runc" });
   expect((await engine.settled()).engine.name).toBe("Docker");

@@ -213,6 +213,14 @@ describe("a tool without arguments", () => {
   });
 });
 
+it("reads a schema once, however many calls ask for its arguments", () => {
+  const schema = object({ userId: {} });
+  const read = toolParameters(schema);
+  misnamedArgument(schema, { user_id: 1 });
+  expect(toolParameters(schema)).toBe(read);
+  expect(toolParameters(object({ userId: {} }))).not.toBe(read);
+});
+
 describe("a wrong name of an argument", () => {
   const byId = object({ userId: {}, all: {} });
   it.each<

@@ -168,7 +168,7 @@ it.each([
 
 it("names the variables by which environments differ, and none that does not matter", () => {
   const text = `servers: [{name: a, command: x, env: {K: "\${HIDDEN}", T: {env: TOKEN}}}]`;
-  const host = { HIDDEN: "1", TOKEN: "a", PATH: "/bin", TERM: "xterm", OTHER: "1", SAME: "1" };
+  const host = { HIDDEN: "1", TOKEN: "a", PATH: "/bin", TERM: "xterm", OTHER: "1", SAME: "1", HID: "1" };
   const caller = { HIDDEN: "2", PATH: "/opt", TERM: "dumb", OTHER: "2", SAME: "1" };
   const configuration = parseConfiguration(text, { file: "ptc.yaml", directory: "/p", environment: host });
   expect(differingVariables(host, caller, { configuration, text })).toEqual(["HIDDEN", "PATH", "TOKEN"]);

@@ -138,3 +138,24 @@ test("a rule has a person asked, with what it says, where the rules let an appro
   expect(asked).toMatchObject([{ tool: "mcp__web__echo", reason }]);
   expect((await run(["web"], { principal: "bob" })).calls).toMatchObject([{ decision: "forbidden" }]);
 });
+
+test("a reviewer answers what the lists ask, and a person what a rule or a label asks", async () => {
+  const tools = ["mcp__vault__echo", "mcp__web__echo", "mcp__shut__echo"];
+  const allow = `console.log('{"decision":"allow"}')`;
+  const settings = {
+    policy: ["rules.cedar"],
+    approvals: { ask: tools, reviewer: { by: "own", tools } },
+    labels: { refused: "ask" },
+    interceptors: [
+      { name: "own", on: ["question"], command: [process.execPath, "-e", allow], timeout_seconds: 60 },
+    ],
+  };
+  const rule = `@ask("the web") forbid(principal, action == Action::"call", resource in Server::"web");`;
+  const { run, asked } = await serve(settings, PERMIT + rule);
+  const { calls } = await run(["shut", "vault", "web", "shut"]);
+  expect(calls.map(({ approver }) => approver)).toEqual([
+    ...["interceptors.own", "interceptors.own"],
+    ...["a person", "a person"],
+  ]);
+  expect(asked.map(({ tool }) => tool)).toEqual(["mcp__web__echo", "mcp__shut__echo"]);
+});

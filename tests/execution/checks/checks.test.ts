@@ -3,7 +3,12 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { RunApprovals } from "../../../broker/approvals/approvals.ts";
+import {
+  type ApprovalAnswer,
+  type ApprovalRequest,
+  RunApprovals,
+} from "../../../broker/approvals/approvals.ts";
+import { interceptQuestions } from "../../../broker/approvals/question-interceptors.ts";
 import type { CallingRun, CallOutcome, RequestedCall } from "../../../broker/dispatcher.ts";
 import type { InterceptorSettings } from "../../../configuration/configuration.ts";
 import { Checks } from "../../../execution/checks/checks.ts";
@@ -72,7 +77,7 @@ function under(checks: readonly InterceptorSettings[], outcome: CallOutcome = OK
       return outcome;
     })(call, { approvals, signal: abort.signal, events: { onDecision: (each) => void noted.push(each) } });
   };
-  return { make, made, noted, abort };
+  return { make, made, noted, abort, checks: asked };
 }
 
 const messageIn = (outcome: CallOutcome) => (outcome.ok ? "" : outcome.error.message);
@@ -233,6 +238,123 @@ describe("a check of others", () => {
     expect(messageIn(await make())).toContain("refuses it: PATH");
     await make("local", { ...CALL, arguments: { to: "bob" } });
     expect(made).toHaveLength(1);
+  });
+});
+
+describe("the checks of managed settings", () => {
+  /** Notes what each check is asked, in their order. */
+  const noting = async (name: string, seen: string[], more: Partial<InterceptorSettings> = {}) => {
+    const { url } = await checkAt(({ type }) => {
+      seen.push(`${name} ${type}`);
+      return { decision: "allow" };
+    });
+    return settings({ name, url, ...more });
+  };
+
+  it("are the last to see what is sent, and the first to see what came", async () => {
+    const seen: string[] = [];
+    const checks = [await noting("own", seen), await noting("theirs", seen, { isManaged: true })];
+    await under(checks).make();
+    expect(seen).toEqual(["own call", "theirs call", "theirs result", "own result"]);
+  });
+
+  it("are not those of a project, which may have the same name", async () => {
+    const own = await checkAt(() => ({ decision: "allow", reason: "own" }));
+    const theirs = await checkAt(() => ({ decision: "deny", reason: "theirs" }));
+    const { make, made, noted } = under([
+      settings({ url: own.url }),
+      settings({ url: theirs.url, isManaged: true }),
+    ]);
+    expect(messageIn(await make())).toContain("managed interceptors.dlp refuses it: theirs");
+    expect(made).toEqual([]);
+    expect(noted.map(({ rule }) => rule)).toEqual(["interceptors.dlp", "managed interceptors.dlp"]);
+  });
+
+  it("find no program by the PATH of whoever starts ptc", async () => {
+    const script = "console.log(JSON.stringify({ decision: 'deny', reason: JSON.stringify(process.env) }))";
+    const { make } = under([commandOf(script, { isManaged: true, cwd: "/" })]);
+    const message = messageIn(await make());
+    expect(message).toContain('{"PATH":"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}');
+  });
+});
+
+describe("a reviewer", () => {
+  const PERSON: ApprovalAnswer = { decision: "denied", by: "ada" };
+  const QUESTION: ApprovalRequest = {
+    ...{ runId: "run-1", tool: CALL.tool, definitionDigest: "d", argumentsDigest: "a" },
+    ...{ arguments: CALL.arguments, reason: "the rule says so", reviewer: "interceptors.own" },
+  };
+  /** Puts a question through the reviewer to a person, who denies it. `asked` has what the person is asked. */
+  const review = async (checks: readonly InterceptorSettings[], question = QUESTION) => {
+    const { checks: all } = under(checks);
+    const tool = { namespacedName: CALL.tool, server: "desk", name: "send" } as never;
+    const asked: ApprovalRequest[] = [];
+    const approver = interceptQuestions(
+      {
+        ask: async (request) => {
+          asked.push(request);
+          return PERSON;
+        },
+      },
+      [
+        all.reviewing({
+          ...{ runId: "run-1", context: { principal: "local", source: "serve" } },
+          ...{ tools: { get: () => tool }, isVisible: () => true },
+        }),
+      ],
+    );
+    return { answer: await approver.ask(question, new AbortController().signal), asked };
+  };
+  const reviewerAt = async (answer: Answer, more: Partial<InterceptorSettings> = {}) => {
+    const { url, received } = await checkAt(answer);
+    return { check: settings({ name: "own", on: ["question"], url, ...more }), received };
+  };
+
+  it("approves one call, by its own name", async () => {
+    const { check, received } = await reviewerAt(() => ({ decision: "allow", reason: "to\na colleague" }));
+    const { answer, asked } = await review([check]);
+    const how = expect.stringMatching(/^approvals\.reviewer: to\W+a colleague$/);
+    expect(answer).toEqual({ decision: "once", by: "interceptors.own", how });
+    expect(asked).toEqual([]);
+    const data = { run_id: "run-1", tool: CALL.tool, reason: "the rule says so" };
+    expect(JSON.parse(received[0]?.body ?? "")).toMatchObject({ type: "question", data });
+    expect(received[0]?.body).not.toContain("hunter2");
+  });
+
+  it("refuses one, and says why", async () => {
+    const { check } = await reviewerAt(() => ({ decision: "deny", reason: "too much" }));
+    const { answer, asked } = await review([check]);
+    const why = "interceptors.own refuses it: too much";
+    expect(answer).toMatchObject({ decision: "denied", by: "interceptors.own", why });
+    expect(asked).toEqual([]);
+  });
+
+  it.each<[string, Answer]>([
+    ["it asks", () => ({ decision: "ask", reason: "who is bob?" })],
+    ["it replaces arguments", () => ({ decision: "replace", arguments: {} })],
+    ["it answers something else", () => ({ decision: "approve" })],
+    ["it fails", (_, response) => void response.writeHead(500).end()],
+  ])("leaves to a person what it does not decide, also where it fails open: %s", async (_, answer) => {
+    const { check } = await reviewerAt(answer, { failsOpen: true });
+    const { answer: given, asked } = await review([check]);
+    expect(given).toEqual(PERSON);
+    expect(asked).toHaveLength(1);
+    expect(asked[0]?.reason).toMatch(/^the rule says so; interceptors\.own leaves it to a person: ./);
+    expect(asked[0]).not.toHaveProperty("reviewer");
+  });
+
+  it.each<[string, Partial<InterceptorSettings>, string | undefined]>([
+    ["the policy names none", {}, undefined],
+    ["the policy names another", {}, "interceptors.other"],
+    ["the policy names that of managed settings", {}, "managed interceptors.own"],
+    ["it is not asked about the tool", { tools: ["mcp__mail__*"] }, "interceptors.own"],
+    ["it is asked no questions", { on: ["call"] }, "interceptors.own"],
+  ])("is not asked where %s", async (_, more, reviewer) => {
+    const { check, received } = await reviewerAt(() => ({ decision: "allow" }), more);
+    const { reviewer: __, ...question } = QUESTION;
+    const named = reviewer === undefined ? question : { ...question, reviewer };
+    expect((await review([check], named)).answer).toEqual(PERSON);
+    expect(received).toEqual([]);
   });
 });
 

@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { loadConfiguration } from "../../../configuration/load.ts";
 import { UnlistedServers } from "../../../generation/unlisted-servers.ts";
 import { examine, examineQuickly, type Finding } from "../../../project/doctor/examine.ts";
@@ -293,6 +293,19 @@ test("modules that were edited are told, and nothing is started to find that out
   const found = await findQuickly({ "ptc.yaml": LOCAL, "generated/catalog.json": "{" }, engine);
   expect(found).toMatchObject({ area: "servers", detail: expect.stringContaining("catalog.json") });
   expect(engine.live.size).toBe(0);
+});
+
+test("the engine is asked once what it is, and not at all where a search for engines has asked it", async () => {
+  const off = { "ptc.yaml": "servers: [{ name: x, command: y, env: { A: '${UNSET_VALUE}' } }]" };
+  const engine = withRuntime();
+  const describe = vi.spyOn(engine, "describe");
+  expect(await findQuickly(off, engine)).toBeUndefined();
+  expect(describe).toHaveBeenCalledTimes(1);
+  const described = await engine.describe();
+  describe.mockClear();
+  Object.assign(engine, { settled: async () => ({ engine, why: "it is there", described }) });
+  expect(await findQuickly(off, engine)).toBeUndefined();
+  expect(describe).not.toHaveBeenCalled();
 });
 
 test("of an engine the runtime and the image are asked for", async () => {

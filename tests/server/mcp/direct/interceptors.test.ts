@@ -72,6 +72,61 @@ describe("checks of others", () => {
     expect(done).not.toContain("secret");
   });
 
+  it("answer what a person would be asked where the policy names a reviewer, and nothing else", async () => {
+    const REVIEW = `
+      let text = "";
+      process.stdin.on("data", (part) => (text += part)).on("end", () => {
+        const { type, data } = JSON.parse(text);
+        const said = JSON.stringify(data.arguments);
+        if (type === "call") return console.log(JSON.stringify({ decision: said.includes("check") ? "ask" : "allow" }));
+        console.log(JSON.stringify({ decision: /no/.test(said) ? "deny" : /hm/.test(said) ? "ask" : "allow", reason: "by a word" }));
+      });`;
+    const tools = [...TOOLS, toolNamed("drop", { annotations: { destructiveHint: true } })];
+    const served = await serveProject(tools, {
+      ...SETTINGS,
+      approvals: {
+        ask: ["mcp__desk__*"],
+        reviewer: { by: "own", tools: ["mcp__desk__*", "mcp__desk__send"] },
+      },
+      interceptors: [
+        {
+          name: "own",
+          on: ["call", "question"],
+          command: [process.execPath, "-e", REVIEW],
+          timeout_seconds: 60,
+        },
+      ],
+    });
+    const questions: string[] = [];
+    const { call } = await connect(served, (message) => {
+      questions.push(message);
+      return { action: "accept", content: { decision: "deny" } };
+    });
+    const failsWith = async (tool: string, said: string) => {
+      const { isError, content } = await call(tool, text(said));
+      return isError === true ? textsOf({ content }) : "";
+    };
+    expect(await failsWith("mcp__desk__send", "fine")).toBe("");
+    expect(await failsWith("mcp__desk__send", "no")).toContain("interceptors.own refuses it: by a word");
+    expect(questions).toEqual([]);
+    // It leaves this one to a person, a check of the call wants a person, and a pattern does not name what destroys.
+    expect(await failsWith("mcp__desk__send", "hm")).toContain("needs an approval");
+    expect(await failsWith("mcp__desk__send", "check")).toContain("needs an approval");
+    expect(await failsWith("mcp__desk__drop", "fine")).toContain("needs an approval");
+    expect(questions).toHaveLength(3);
+    expect(questions[0]).toContain("interceptors.own leaves it to a person: by a word");
+    const approvals = served.auditLines().filter(({ event }) => event === "approval");
+    expect(approvals.map(({ decision, approver, how }) => [decision, approver, how])).toEqual([
+      ["approved", "interceptors.own", "approvals.reviewer: by a word"],
+      ["denied", "interceptors.own", "approvals.reviewer: by a word"],
+      ...Array.from({ length: 3 }, () => [
+        "denied",
+        expect.not.stringContaining("interceptors"),
+        expect.anything(),
+      ]),
+    ]);
+  });
+
   it("decide calls from the moment when they are configured", async () => {
     const served = await serveProject(TOOLS, { ...SETTINGS, interceptors: [] });
     const { call } = await connect(served);

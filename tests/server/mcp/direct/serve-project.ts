@@ -34,11 +34,13 @@ export async function serveProject(
   tools: readonly object[],
   settings: object = {},
   program: ProgramFunction = async () => null,
+  files: Readonly<Record<string, string>> = {},
 ) {
   const configured = { servers: [DESK], sandbox: { warm: 0 }, execution: { typecheck: "off" }, ...settings };
   const { project, ptc, auditLines } = projectInProcess(configured);
   const list = (listed: readonly object[]) => project.write("tools.json", JSON.stringify(listed));
   list(tools);
+  for (const [name, text] of Object.entries(files)) project.write(name, text);
   expect(await ptc(["generate"])).toMatchObject({ code: 0 });
   const { directory } = project;
   const env = {

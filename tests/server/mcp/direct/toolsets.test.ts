@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Authenticator } from "../../../../identity/caller.ts";
+import type { RunContext } from "../../../../protocol/run-context.ts";
 import { fixtureServer } from "../../../cli/ptc-process.ts";
 import { ALL_SCOPES, answerOf, modern, post, serveHttpHere } from "../../http/served-http.ts";
 import { CONTEXT } from "../served.ts";
@@ -69,6 +70,30 @@ describe("a client of a toolset", () => {
     const wide = await connect(served);
     for (const name of ["notes", "vault"]) expect(wide.client.getInstructions()).toContain(name);
     expect(textsOf(await wide.call("search_tools", { query: "zebra" }))).toContain("'vault' is not searched");
+  });
+
+  it("runs programs that cannot tell servers outside of it from servers that there are not", async () => {
+    const GUESSES = ["mcp__zzzz__open", "mcp__vault__open", "mcp__notes__keep", "mcp__desk__wipe"];
+    let replies: string[] = [];
+    const served = await serveProject(TOOLS, SETTINGS, async ({ call }) => {
+      replies = [];
+      for (const name of GUESSES) {
+        const reply = await call(name, {});
+        replies.push(reply.ok ? "called" : reply.error.message.replaceAll(name, "NAME"));
+      }
+      return null;
+    });
+    const off = { name: "vault", command: "/nowhere/vault", env: { KEY: "${NO_SUCH_KEY}" } };
+    served.project.write("ptc.yaml", { ...served.configured, servers: [DESK, NOTES, off] });
+    const guessed = async (context?: RunContext) => {
+      const { call } = await connect(served, undefined, "2025-11-25", context);
+      await call("execute_program", { code: "null;" });
+      return replies;
+    };
+    const [unknown, ...others] = await guessed(narrow("reading"));
+    expect(unknown).toBe("'NAME' is not available in execute_program");
+    expect(others).toEqual(GUESSES.slice(1).map(() => unknown));
+    expect((await guessed())[1]).toContain("NO_SUCH_KEY");
   });
 
   it("has what is in each of several, and nothing of one that there is no longer", async () => {

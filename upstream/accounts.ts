@@ -1,0 +1,113 @@
+/**
+ * Several accounts of one server (`servers[].accounts` in ptc.yaml). Each is a server of its own, with its own credentials and
+ * connection. Together they are one server whose tools take one more argument, `account`, which names the account of a call.
+ *
+ * The argument stands in the definitions as if the server had listed it. So it is in the types of programs and in the digests that bind
+ * these, and schemas, rules, labels and people see it as they see every other argument. No account is the default, because a call
+ * whose account nobody has written would be one that no rule has seen.
+ */
+import { isObject } from "../base/json.ts";
+import type { Upstream, UpstreamCall, UpstreamListing } from "./upstream.ts";
+import { UpstreamError } from "./upstream-error.ts";
+
+/** The argument that names the account of a call. */
+const ACCOUNT_ARGUMENT = "account";
+
+/** What the server itself has listed, by what is listed in its place. */
+const ORIGINALS = new WeakMap<object, unknown>();
+
+/** The accounts of one server for one principal. The first account lists the tools of all of them. */
+export class AccountsUpstream implements Upstream {
+  readonly name: string;
+  readonly #accounts: readonly string[];
+  readonly #open: (account: string) => Upstream;
+
+  /** @param open the server of one account, which may be another object each time. */
+  constructor(name: string, accounts: readonly string[], open: (account: string) => Upstream) {
+    this.name = name;
+    this.#accounts = accounts;
+    this.#open = open;
+  }
+
+  get #first(): Upstream {
+    return this.#open(this.#accounts[0] ?? "");
+  }
+
+  get isConnected(): boolean {
+    return this.#first.isConnected;
+  }
+
+  get isShared(): boolean {
+    return this.#first.isShared === true;
+  }
+
+  get startsApart(): boolean {
+    return this.#first.startsApart === true;
+  }
+
+  startAhead(): Promise<void> {
+    return this.#first.startAhead();
+  }
+
+  async list(signal?: AbortSignal): Promise<UpstreamListing> {
+    return withAccountArgument(await this.#first.list(signal), this.#accounts);
+  }
+
+  async call(call: UpstreamCall): Promise<unknown> {
+    const { [ACCOUNT_ARGUMENT]: account, ...others } = isObject(call.arguments) ? call.arguments : {};
+    if (typeof account !== "string" || !this.#accounts.includes(account))
+      throw new UpstreamError(
+        "start_failed",
+        `server '${this.name}' has the accounts ${this.#accounts.join(", ")}`,
+      );
+    const definition = isObject(call.definition) ? ORIGINALS.get(call.definition) : undefined;
+    return this.#open(account).call({ ...call, arguments: others, definition });
+  }
+
+  onToolsChanged(...listener: Parameters<Upstream["onToolsChanged"]>): () => void {
+    return this.#first.onToolsChanged(...listener);
+  }
+
+  renew(): void {
+    for (const account of this.#accounts) this.#open(account).renew();
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#accounts.map((account) => this.#open(account).close()));
+  }
+}
+
+/**
+ * A listing whose tools take an account. It leaves out resources and prompts, which clients ask for without one, and tools with an
+ * argument of that name.
+ */
+function withAccountArgument(listing: UpstreamListing, accounts: readonly string[]): UpstreamListing {
+  const problems = [...(listing.problems ?? [])];
+  const tools = listing.tools.flatMap((definition) => {
+    if (!isObject(definition)) return [definition];
+    const { inputSchema = {}, name, method } = definition;
+    // Only ptc's own definitions of resources and prompts have a method.
+    if (method !== undefined) return [];
+    if (!isObject(inputSchema)) return [definition];
+    const properties = isObject(inputSchema.properties) ? inputSchema.properties : {};
+    if (Object.hasOwn(properties, ACCOUNT_ARGUMENT)) {
+      const message = `has an argument '${ACCOUNT_ARGUMENT}' of its own, and is left out, because that names one of \`accounts\``;
+      problems.push({ ...(typeof name === "string" ? { tool: name } : {}), message });
+      return [];
+    }
+    const required: unknown[] = Array.isArray(inputSchema.required) ? inputSchema.required : [];
+    const account = { type: "string", enum: [...accounts], description: "The account that the call uses" };
+    const listed = {
+      ...definition,
+      inputSchema: {
+        ...inputSchema,
+        type: "object",
+        properties: { [ACCOUNT_ARGUMENT]: account, ...properties },
+        required: [ACCOUNT_ARGUMENT, ...required],
+      },
+    };
+    ORIGINALS.set(listed, definition);
+    return [listed];
+  });
+  return { ...listing, tools, ...(problems.length === 0 ? {} : { problems }) };
+}
