@@ -50,6 +50,14 @@ export function findPyodide(from: string): Pyodide | string {
   }
 }
 
+/** Where the snapshots of a user are. */
+export function pyodideFolder({
+  XDG_CACHE_HOME,
+  HOME,
+}: Readonly<Record<string, string | undefined>>): string {
+  return join(XDG_CACHE_HOME || join(HOME || homedir(), ".cache"), "ptc/pyodide");
+}
+
 /** How the process that makes a snapshot is started. It writes the snapshot to its stdout. */
 export interface SnapshotCommand {
   args: readonly string[];
@@ -62,9 +70,7 @@ export class PyodideSnapshots {
   readonly #made = new Map<string, Promise<string | undefined>>();
 
   /** @param folder where they are kept; by default in the user's cache. */
-  constructor(
-    folder = join(process.env.XDG_CACHE_HOME || join(process.env.HOME || homedir(), ".cache"), "ptc/pyodide"),
-  ) {
+  constructor(folder = pyodideFolder(process.env)) {
     this.#folder = folder;
   }
 
