@@ -12,6 +12,7 @@ import { editEntry } from "../configuration/clients/edit-entry.ts";
 import { findPtcEntries, type PtcEntry } from "../configuration/clients/take-over.ts";
 import { projectFolder } from "../configuration/configuration-paths.ts";
 import { findConfiguration } from "../configuration/load.ts";
+import { pyodideFolder } from "../sandbox/wasm/pyodide.ts";
 import { type KeyringPackage, listKeyringAccounts, openKeyring } from "../secrets/keyring.ts";
 import { compileCacheFolder } from "../system/compile-cache.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
@@ -265,8 +266,8 @@ function findState(
       },
     });
   }
-  const compiled = compileCacheFolder(env);
-  if (isOwnFolder(compiled)) parts.push(folderPart("state", compiled));
+  for (const cached of [compileCacheFolder(env), pyodideFolder(env)])
+    if (isOwnFolder(cached)) parts.push(folderPart("state", cached));
   const home = join(env.XDG_STATE_HOME || join(env.HOME || homedir(), ".local/state"), "ptc");
   if (isOwnFolder(home) === false) warn(`${home} belongs to another user, and stays`);
   else if (isOwnFolder(home)) {

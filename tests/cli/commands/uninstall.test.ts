@@ -66,6 +66,7 @@ async function newProject() {
   write("~/run/keep", "");
   write("~/snapshots/key/pages.img", "memory");
   write("~/.cache/ptc/compiled/v24/code", "compiled");
+  write("~/.cache/ptc/pyodide/key.bin", "memory");
   write(".ptc/archive.db", "runs");
   write("programs/a.ts", "1");
   write("generated/servers/a/index.ts", "1");
@@ -102,7 +103,14 @@ describe("ptc uninstall", () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(images.size).toBe(0);
     expect(stdout).toMatch(/ {2}npm uninstall --global ptc\n$/);
-    for (const file of ["~/run", "~/snapshots", "~/.cache/ptc/compiled", STATE, CURSOR])
+    for (const file of [
+      "~/run",
+      "~/snapshots",
+      "~/.cache/ptc/compiled",
+      "~/.cache/ptc/pyodide",
+      STATE,
+      CURSOR,
+    ])
       expect(has(file)).toBe(false);
     expect(read(".mcp.json")).toBe(BEFORE);
     // That entry starts ptc too, in another folder.
