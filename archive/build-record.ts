@@ -51,7 +51,9 @@ function keepFiles({ files = [] }: RunToArchive, put: (json: string) => string):
   if (files.length === 0) return {};
   return {
     files: files.map(({ name, bytes, digest, base64 }) => ({
-      ...{ name, bytes, digest },
+      name,
+      bytes,
+      digest,
       content: put(JSON.stringify(base64)),
     })),
   };

@@ -110,7 +110,9 @@ export class MemoryCounters implements Counters {
     return {
       isGranted,
       counts: found.map(({ used, granted, began, moreInMs }) => ({
-        ...{ used, began, moreInMs },
+        used,
+        began,
+        moreInMs,
         granted: isGranted ? granted : 0,
       })),
     };

@@ -291,13 +291,21 @@ export class Dispatcher implements CallDispatcher {
       });
     const [wait, connecting] = [new Wait(), new Wait()];
     const outcome = await this.#carryOut({
-      ...{ call, tool, decision, run, seq, flow, wait, connecting },
+      call,
+      tool,
+      decision,
+      run,
+      seq,
+      flow,
+      wait,
+      connecting,
       budget: new CallBudget(),
       permission: { decision: "allowed" },
       isSent: false,
     });
     return {
-      ...{ ...outcome, ...ground },
+      ...outcome,
+      ...ground,
       ...(wait.ms >= 1 && { waitedMs: wait.ms }),
       ...(connecting.ms >= 1 && { connectMs: connecting.ms }),
       ...(flow && { flow }),
@@ -390,7 +398,11 @@ export class Dispatcher implements CallDispatcher {
     const isOfCheck = run.asks !== undefined;
     const reviewer = isOfCheck ? undefined : decision.reviewer;
     const approving = run.approvals.approve(tool, call.arguments, run.signal, {
-      ...{ rule, reason, flow, isOfCheck, reviewer },
+      rule,
+      reason,
+      flow,
+      isOfCheck,
+      reviewer,
     });
     const approval = await wait.during(approving);
     way.permission = { decision: approval.decision, approver: approval.by };

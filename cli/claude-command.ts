@@ -1,6 +1,6 @@
 import { existsSync, realpathSync } from "node:fs";
 import { delimiter, join } from "node:path";
-import type { Surroundings } from "./command.ts";
+import type { Surroundings } from "../project/surroundings.ts";
 
 /**
  * The command that adds ptc to Claude Code on this machine. It uses `ptc` if the shell would find this file by that name, otherwise

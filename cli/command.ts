@@ -4,13 +4,11 @@
  * another process.
  */
 
-import type { Readable, Writable } from "node:stream";
+import type { Writable } from "node:stream";
 import type { Command, CommandOptions } from "commander";
 import { oneLine } from "../base/visible-text.ts";
-import type { Configuration } from "../configuration/configuration.ts";
-import type { Host } from "../project/host.ts";
-import type { ReadFile } from "../project/text-file.ts";
-import { writeWhole } from "./output.ts";
+import { SIGNALS, type Surroundings } from "../project/surroundings.ts";
+import { writeWhole } from "../project/terminal/output.ts";
 
 /** Adds one command to the program. `finish` receives the exit code when the command has run. */
 export type DefineCommand = (
@@ -92,43 +90,6 @@ export function parseLimit(text: string, most: number): number {
   if (Number.isInteger(limit) && limit >= 1 && limit <= most) return limit;
   throw new UsageError(`--limit: '${text.slice(0, 40)}' is not a whole number from 1 to ${most}`);
 }
-
-/** The parts of the process that a command may use. */
-export interface Surroundings {
-  argv: string[];
-  env: Record<string, string | undefined>;
-  stdin: Readable & { isTTY?: boolean; setRawMode?: (isRaw: boolean) => unknown };
-  stdout: Writable & { isTTY?: boolean };
-  stderr: Writable & { isTTY?: boolean };
-  cwd(): string;
-  on(event: (typeof SIGNALS)[number], listener: () => void): unknown;
-  exit(code: number): never;
-  /** Reads files where the user is. By default this process does. */
-  readFile?: ReadFile;
-  /** The background host that runs the command. */
-  shared?: SharedHost;
-  /** Facts for a command that a background host could have run but did not. */
-  withoutHost?: {
-    /** Whether a host may be started for the next command. */
-    mayStart: boolean;
-    /** The run that had started to make calls when its host was lost. */
-    lostRun?: string | undefined;
-  };
-}
-
-/** A host that outlives the command. */
-export interface SharedHost {
-  host: Pick<Host, "currentTools" | "run" | "pendingApprovals">;
-  /** Leaves the command to its caller when the host was started with another configuration or environment. */
-  accept(configuration: Configuration): void;
-  /** Called before the first call of a run. Resolves when the caller has been notified. */
-  onCalling(runId: string): Promise<void>;
-  /** Receives the failures that belong to no run, while the command runs. */
-  onWarning(listener: (message: string) => void): void;
-}
-
-/** The signals that ask ptc to end. */
-export const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 const INTERRUPTED = 130;
 

@@ -1,7 +1,9 @@
 import type { Command, Option } from "commander";
 import { oneLine } from "../base/visible-text.ts";
-import { EXIT, type ExitCode, type Surroundings, write } from "./command.ts";
-import type { Candidate, WordKind } from "./completed-word.ts";
+import type { Candidate, WordKind } from "../project/arguments/completed-values.ts";
+import type { Surroundings } from "../project/surroundings.ts";
+import { EXIT, type ExitCode, write } from "./command.ts";
+import { openProjectOf } from "./project-command.ts";
 
 const MAX_CANDIDATES = 500;
 const MAX_ABOUT_CHARS = 80;
@@ -41,8 +43,9 @@ async function valuesOf(
 ): Promise<Candidate[]> {
   if (value.kind === "words") return value.words.map((word) => ({ word }));
   if (value.kind === "files" || value.kind === "none") return [];
-  const { findValues } = await import("./completed-values.ts");
-  return findValues(value, words, surroundings);
+  const { findValues } = await import("../project/arguments/completed-values.ts");
+  const open = (config: string | undefined) => openProjectOf({ config }, surroundings);
+  return findValues(value, words, { open, cwd: surroundings.cwd() });
 }
 
 const WORDS = (...words: string[]): WordKind => ({ kind: "words", words });

@@ -1,8 +1,8 @@
 /** What `ptc` alone says where nothing is set up yet: what it is, and the next command. */
 import { existsSync } from "node:fs";
 import { configurationPaths } from "../configuration/configuration-paths.ts";
+import type { Surroundings } from "../project/surroundings.ts";
 import { homepage, packageName, version } from "../system/package.ts";
-import type { Surroundings } from "./command.ts";
 
 /**
  * The five lines for somebody who starts ptc without arguments in a folder without a ptc.yaml, such as by `npx`.

@@ -1,17 +1,10 @@
 import type { Command } from "commander";
 import { oneLine, visibleLine, visibleLines } from "../base/visible-text.ts";
 import { configurationAbove } from "../configuration/configuration-paths.ts";
-import {
-  type DefineCommand,
-  EXIT,
-  type ExitCode,
-  type Surroundings,
-  tell,
-  UsageError,
-  write,
-} from "./command.ts";
+import type { Surroundings } from "../project/surroundings.ts";
+import { outputProblem, writeProblem } from "../project/terminal/output.ts";
+import { type DefineCommand, EXIT, type ExitCode, tell, UsageError, write } from "./command.ts";
 import { addHelpCommand, COMPLETE_WORDS, type Commander, newProgram, refuseBlank } from "./front.ts";
-import { outputProblem, writeProblem } from "./output.ts";
 
 /**
  * One file for each command, in the groups in which help lists them. Only the file of the called command is loaded, and none for what

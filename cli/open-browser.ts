@@ -1,6 +1,6 @@
 /** Opens addresses in the browser of whoever sits at this machine. */
 import { spawn } from "node:child_process";
-import type { Surroundings } from "./command.ts";
+import type { Surroundings } from "../project/surroundings.ts";
 
 /** How long to wait for a launcher. One that still runs after this time counts as successful. */
 const PATIENCE_MS = 1_500;

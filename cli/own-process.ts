@@ -1,12 +1,13 @@
 /** Runs the command of this process, here or in a background host, and ends the process. */
-import type { Delegation } from "./background/ask-host.ts";
-import { HOST_PROCESS, mayAskHost } from "./background/host-process.ts";
+import type { Delegation } from "../project/background/ask-host.ts";
+import { HOST_PROCESS, mayAskHost } from "../project/background/host-process.ts";
 import { runAtFront } from "./front.ts";
 
 const { argv, env } = process;
 let asked: Delegation = { kind: "here", mayStart: false };
 const here = {
-  ...{ argv, env },
+  argv,
+  env,
   cwd: () => process.cwd(),
   on: (event: NodeJS.Signals, listener: () => void) => process.on(event, listener),
   exit: (code: number) => process.exit(code),
@@ -27,7 +28,7 @@ const isHost = argv[2] === HOST_PROCESS;
 const front = isHost || !import.meta.url.endsWith(".js") ? undefined : await runAtFront(here);
 if (typeof front === "number") process.exit(front);
 // The code that runs programs is not loaded if a background host runs them.
-if (mayAskHost(here)) asked = await (await import("./background/ask-host.ts")).askHost(process);
+if (mayAskHost(here)) asked = await (await import("../project/background/ask-host.ts")).askHost(process);
 if (asked.kind === "done") process.exit(asked.exitCode);
 
 const { main, reportStray } = await import("./main.ts");
@@ -35,8 +36,9 @@ const { installLastResort } = await import("../base/faults.ts");
 installLastResort(process, (fault) => reportStray(fault, here));
 if (isHost) {
   openStderr();
-  const { runBackgroundHost } = await import("./background/background-host.ts");
-  process.exit(await runBackgroundHost(process, argv[3], main));
+  const { runBackgroundHost } = await import("../project/background/background-host.ts");
+  await runBackgroundHost(process, argv[3], main);
+  process.exit(0);
 }
 if (asked.why !== undefined) {
   const then = asked.lostRun === undefined ? "continuing alone" : "the program is not run again";

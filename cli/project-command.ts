@@ -1,6 +1,7 @@
 import type { Command, CommandOptions } from "commander";
 import type { Project } from "../project/open-project.ts";
-import { type DefineCommand, defineCommand, type ExitCode, type Surroundings, warnOn } from "./command.ts";
+import type { Surroundings } from "../project/surroundings.ts";
+import { type DefineCommand, defineCommand, type ExitCode, warnOn } from "./command.ts";
 
 /** The flag that names a project. */
 interface ProjectFlags {

@@ -154,7 +154,8 @@ export function withoutPlaces(whole: ServerConfiguration): object {
   const { exchange, assertion } = server.auth;
   const auth = {
     ...server.auth,
-    ...{ clientSecret: undefined, privateKey: undefined },
+    clientSecret: undefined,
+    privateKey: undefined,
     exchange: exchange && { ...exchange, clientSecret: undefined },
     assertion: assertion && { ...assertion, clientSecret: undefined },
   };

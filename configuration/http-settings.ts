@@ -2,7 +2,7 @@ import { isIPv6 } from "node:net";
 import { resolve } from "node:path";
 import type { HttpSettings, IssuerSettings } from "./configuration.ts";
 import type { Problem } from "./configuration-error.ts";
-import { type Surroundings, secretOf } from "./outside-values.ts";
+import { type EntrySurroundings, secretOf } from "./outside-values.ts";
 import { isLoopbackName } from "./settings/http-settings.ts";
 import type { Settings } from "./settings/settings.ts";
 
@@ -48,7 +48,7 @@ export function consoleAddress({ publicUrl, auth }: HttpSettings): string | unde
   return publicUrl === undefined || !hasLogin ? undefined : new URL(CONSOLE_PATH, publicUrl).href;
 }
 
-export function buildHttp(given: Given, surroundings: Surroundings): HttpSettings {
+export function buildHttp(given: Given, surroundings: EntrySurroundings): HttpSettings {
   const { directory } = surroundings;
   return {
     listen: given.listen,
@@ -69,7 +69,7 @@ export function buildHttp(given: Given, surroundings: Surroundings): HttpSetting
 function buildIssuer(
   given: NonNullable<Given["auth"]>["issuers"][number],
   index: number,
-  surroundings: Surroundings,
+  surroundings: EntrySurroundings,
 ): IssuerSettings {
   const path = ["http", "auth", "issuers", index];
   const { introspection, audience, scopes = {} } = given;

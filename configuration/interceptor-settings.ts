@@ -1,5 +1,5 @@
 import type { InterceptorSettings } from "./configuration.ts";
-import { type Surroundings, secretOf } from "./outside-values.ts";
+import { type EntrySurroundings, secretOf } from "./outside-values.ts";
 import type { InterceptorEntry, ManagedInterceptor } from "./settings/interceptor-settings.ts";
 
 /** What the audit log calls an interceptor. One of a project cannot take the name of a managed one. */
@@ -9,14 +9,18 @@ export function interceptorRule(name: string, isManaged: boolean): string {
 
 export function buildInterceptors(
   entries: readonly InterceptorEntry[],
-  surroundings: Surroundings,
+  surroundings: EntrySurroundings,
 ): InterceptorSettings[] {
   return entries.map(({ name, on, tools, url, secret, command, timeout_seconds, fail }, index) => {
     const path = ["interceptors", index];
     const [program, ...args] = command ?? [];
     const off = surroundings.offOf(path);
     return {
-      ...{ name, on, tools, timeoutMs: timeout_seconds * 1_000, failsOpen: fail === "open" },
+      name,
+      on,
+      tools,
+      timeoutMs: timeout_seconds * 1_000,
+      failsOpen: fail === "open",
       url: secretOf(url, [...path, "url"], surroundings),
       secret: secretOf(secret, [...path, "secret"], surroundings),
       command: program === undefined ? undefined : [program, ...args],
@@ -31,8 +35,16 @@ export function buildManagedInterceptors(entries: readonly ManagedInterceptor[])
   return entries.map(({ name, on, tools, url, secret, command, timeout_seconds, fail }) => {
     const [program, ...args] = command ?? [];
     return {
-      ...{ name, on, tools, url, secret, timeoutMs: timeout_seconds * 1_000, failsOpen: fail === "open" },
-      ...{ command: program === undefined ? undefined : [program, ...args], cwd: "/", isManaged: true },
+      name,
+      on,
+      tools,
+      url,
+      secret,
+      timeoutMs: timeout_seconds * 1_000,
+      failsOpen: fail === "open",
+      command: program === undefined ? undefined : [program, ...args],
+      cwd: "/",
+      isManaged: true,
     };
   });
 }

@@ -13,7 +13,7 @@ import type { SecretSource } from "../upstream/secret-source.ts";
 import type { LocalServerConfiguration } from "./configuration.ts";
 import type { Problem } from "./configuration-error.ts";
 import { OWN_USE } from "./configured-servers.ts";
-import { type ExpandedFile, type Surroundings, splitSecretValues } from "./outside-values.ts";
+import { type EntrySurroundings, type ExpandedFile, splitSecretValues } from "./outside-values.ts";
 import type { LocalToolEntry, ServerEntry } from "./settings/server-settings.ts";
 
 const PATH = ["tools", "local"];
@@ -109,7 +109,7 @@ function findUnknownArgument(
 /** The server of the local tools; `undefined` if there are none. */
 export function buildLocalServer(
   entries: readonly LocalToolEntry[],
-  { callTimeoutMs, ...surroundings }: Surroundings & { callTimeoutMs: number },
+  { callTimeoutMs, ...surroundings }: EntrySurroundings & { callTimeoutMs: number },
 ): LocalServerConfiguration | undefined {
   if (entries.length === 0) return undefined;
   const env: [string, string][] = [];

@@ -8,8 +8,8 @@ import { ALL_HEADERS } from "../upstream/secret-source.ts";
 import type { ServerConfiguration } from "./configuration.ts";
 import type { Problem } from "./configuration-error.ts";
 import {
+  type EntrySurroundings,
   type ExpandedFile,
-  type Surroundings,
   secretOf,
   splitSecretValues,
   type UnsetVariables,
@@ -256,7 +256,7 @@ export function buildServer(
   whole: ServerEntry,
   path: readonly PropertyKey[],
   unset: UnsetVariables | undefined,
-  { callTimeoutMs, ...surroundings }: Surroundings & { callTimeoutMs: number },
+  { callTimeoutMs, ...surroundings }: EntrySurroundings & { callTimeoutMs: number },
 ): ServerConfiguration {
   const { directory } = surroundings;
   const entry = unset === undefined ? whole : withoutTexts(whole, unset.texts);
@@ -327,7 +327,7 @@ function buildAccounts(
   accounts: NonNullable<ServerEntry["accounts"]>,
   key: "env" | "headers",
   path: readonly PropertyKey[],
-  surroundings: Surroundings,
+  surroundings: EntrySurroundings,
 ): NonNullable<ServerConfiguration["accounts"]> {
   const built = Object.entries(accounts).map(([name, account]) => {
     return [name, splitSecretValues(account[key], [...path, name, key], surroundings)] as const;
@@ -376,7 +376,7 @@ function textsOf(value: string | SecretValueEntry): string[] {
 function buildAuth(
   server: ServerEntry,
   path: readonly PropertyKey[],
-  surroundings: Surroundings,
+  surroundings: EntrySurroundings,
 ): AuthSettings<ConfiguredSecret> | undefined {
   const { auth } = server;
   if (auth === undefined && server.shared === true) return undefined;
@@ -400,7 +400,9 @@ function buildAuth(
     authMethod: auth?.token_endpoint_auth_method,
     exchange: exchange && {
       ...clientOf("token_exchange", exchange),
-      ...{ audience: exchange.audience, resource: exchange.resource, actor: exchange.actor },
+      audience: exchange.audience,
+      resource: exchange.resource,
+      actor: exchange.actor,
     },
     assertion: assertion && clientOf("identity_assertion", assertion),
   };

@@ -6,9 +6,9 @@ import type { Configuration, ModelServerConfiguration, ModelSettings } from "./c
 import type { Problem } from "./configuration-error.ts";
 import { OWN_USE } from "./configured-servers.ts";
 import {
+  type EntrySurroundings,
   type ExpandedFile,
   expandEnvironment,
-  type Surroundings,
   secretOf,
   splitSecretValues,
 } from "./outside-values.ts";
@@ -46,7 +46,7 @@ type ModelApi = ModelServerConfiguration["api"];
 export function buildModelServer(
   entry: ExtractEntry | undefined,
   pii: PiiSettings | undefined,
-  surroundings: Surroundings,
+  surroundings: EntrySurroundings,
 ): ModelServerConfiguration | undefined {
   if (entry === undefined) return undefined;
   const off = surroundings.offOf(["extract"]);
@@ -136,7 +136,7 @@ export function findSearchProblems(search: SearchEntry, environment: Environment
 /** The models of `search`, with their variables expanded, and the values that must be redacted. */
 export function buildSearch(
   search: SearchEntry,
-  surroundings: Surroundings,
+  surroundings: EntrySurroundings,
 ): { search: Configuration["search"]; secrets: string[] } {
   const secrets: string[] = [];
   const build = (name: (typeof MODELS)[number]): ModelSettings | undefined => {

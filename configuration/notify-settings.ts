@@ -1,6 +1,6 @@
 import type { NotifySettings } from "./configuration.ts";
 import type { Problem } from "./configuration-error.ts";
-import { type Surroundings, secretOf } from "./outside-values.ts";
+import { type EntrySurroundings, secretOf } from "./outside-values.ts";
 import type { Settings } from "./settings/settings.ts";
 
 type Given = Settings["notify"];
@@ -26,7 +26,7 @@ export function findNotifyProblems({ slack }: Given): Problem[] {
   return [];
 }
 
-export function buildNotify(given: Given, surroundings: Surroundings): NotifySettings {
+export function buildNotify(given: Given, surroundings: EntrySurroundings): NotifySettings {
   const { webhook, slack, command } = given;
   const secretAt = (entry: Parameters<typeof secretOf>[0], ...path: string[]) =>
     secretOf(entry, ["notify", ...path], surroundings);

@@ -208,7 +208,7 @@ export function expandEnvironment(text: string, environment: EnvironmentVariable
 }
 
 /** Everything that entries are built from, besides themselves. */
-export interface Surroundings {
+export interface EntrySurroundings {
   /** The absolute path against which relative paths are resolved, and in which commands are run. */
   readonly directory: string;
   readonly environment: EnvironmentVariables;
@@ -222,7 +222,7 @@ export interface Surroundings {
 export function splitSecretValues(
   entries: Readonly<Record<string, string | SecretValueEntry>> | undefined,
   path: readonly PropertyKey[],
-  surroundings: Surroundings,
+  surroundings: EntrySurroundings,
 ): { values: Record<string, string>; secretSources: Record<string, SecretSource> } {
   const values: [string, string][] = [];
   const sources: [string, SecretSource][] = [];
@@ -238,7 +238,7 @@ export function splitSecretValues(
 export function secretOf(
   entry: string | SecretValueEntry | undefined,
   path: readonly PropertyKey[],
-  { directory, environment, placeOf }: Surroundings,
+  { directory, environment, placeOf }: EntrySurroundings,
 ): ConfiguredSecret | undefined {
   if (typeof entry !== "object") return entry;
   const { file, command, keyring = "", prefix = "" } = entry;

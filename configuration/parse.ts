@@ -134,11 +134,6 @@ function findProblems(
     const message = "isolates less than runsc; use runsc, or set allow_weaker_isolation: true";
     problems.push({ path: ["sandbox", "runtime"], message });
   }
-  if (sandbox.engine === "wasm" && settings.languages.includes("python")) {
-    const message =
-      "names python, which sandbox.engine: wasm does not run; leave it out, or use an engine with gVisor";
-    problems.push({ path: ["languages"], message });
-  }
   return problems;
 }
 

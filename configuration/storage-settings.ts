@@ -1,7 +1,7 @@
 import { parseSealingKey } from "../secrets/sealing.ts";
 import type { StorageSettings } from "./configuration.ts";
 import type { Problem } from "./configuration-error.ts";
-import { type ExpandedFile, type Surroundings, secretOf } from "./outside-values.ts";
+import { type EntrySurroundings, type ExpandedFile, secretOf } from "./outside-values.ts";
 import type { Settings } from "./settings/settings.ts";
 
 const POSTGRES = /^postgres(?:ql)?:\/\/./;
@@ -49,7 +49,7 @@ export function isStorageUrl(text: string): boolean {
 
 export function buildStorage(
   { url, encryption_key: keys = [] }: Settings["storage"],
-  surroundings: Surroundings,
+  surroundings: EntrySurroundings,
 ): StorageSettings {
   const off = surroundings.offOf(["storage"]);
   return {

@@ -202,7 +202,10 @@ async function readForm(request: Request): Promise<URLSearchParams> {
 /** The page that says what is wrong. @throws what is no mistake of a viewer, and nothing of the archive. */
 function explain(error: unknown): ConsolePage {
   const page = (title: string, text: string, status: number): ConsolePage => ({
-    ...{ title, place: undefined, status, header: renderHeading(title) },
+    title,
+    place: undefined,
+    status,
+    header: renderHeading(title),
     main: html`<p class="empty">${text}</p><p><a href="${BASE}/">To the overview</a></p>`,
   });
   if (isMissing(error)) return page("Not here", "There is nothing here, or nothing that you may see.", 404);
@@ -217,5 +220,5 @@ export function isMissing(error: unknown): boolean {
   return error instanceof NotFound || (error instanceof ArchiveError && error.code === "missing");
 }
 
-/** Errors whose message is for whoever uses ptc. */
+/** Errors whose message is meant for the user. */
 const READABLE = [PasskeyError, ArchiveError, PendingError, CatalogError, ConfigurationError];

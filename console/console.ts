@@ -70,7 +70,9 @@ export class Console {
     this.#answers = new Answers(parts, {
       sessions: new Sessions({ origin, sealer, now }),
       feed: new Feed({ archive, pending, live, intervalMs }),
-      ...{ live, closing: this.#closing.signal, assets: { style: style.name, script: script.name } },
+      live,
+      closing: this.#closing.signal,
+      assets: { style: style.name, script: script.name },
     });
     this.#app = this.#routes();
   }
@@ -82,7 +84,7 @@ export class Console {
 
   /** Answers a request below `/console`. Never rejects. */
   async fetch(request: Request, { address = "" }: { address?: string | undefined } = {}): Promise<Response> {
-    // What leads out of the console by `..` is none of its pages.
+    // A path that leaves the console by `..` is none of its pages.
     const { pathname } = new URL(request.url);
     if (pathname !== BASE && !pathname.startsWith(`${BASE}/`))
       return new Response("There is nothing here.\n", { status: 404, headers: PLAIN });
@@ -163,7 +165,7 @@ export class Console {
     if (!c.res.headers.has("Cache-Control")) c.res.headers.set("Cache-Control", "no-store");
   }
 
-  /** Lets in who has a session, and shows everybody else the way to one. */
+  /** Admits requests with a session, and directs all others to a login. */
   async #identify(c: Asked, next: () => Promise<void>): Promise<Response | undefined> {
     const { raw, path } = c.req;
     const below = path.slice(BASE.length + 1);
@@ -229,7 +231,7 @@ export class Console {
       token = (await formOf(c)).get("token") ?? "";
     } catch (error) {
       if (error instanceof RefusedError) return this.#answers.bare(c, 413, "Refused", error.message);
-      // A body that breaks off holds no token.
+      // An incomplete body has no token.
     }
     if (c.req.method !== "POST" || !isSameText(token, c.get("session").token))
       return this.#answers.bare(
@@ -273,7 +275,7 @@ export class Console {
 }
 
 interface Asset {
-  /** Changes with its text, so that browsers may keep it for good. */
+  /** Its name changes with its text, so browsers may cache it forever. */
   name: string;
   text: string;
 }

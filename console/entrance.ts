@@ -137,7 +137,7 @@ export class PeopleLogin implements Entrance {
     return { kind: "sent", to: url.href, cookie: sessions.cookie("login", sealed, LOGIN_MS) };
   }
 
-  /** The issuers. What names them, and their secrets, are not read anew for each request of whoever asks. */
+  /** The issuers. Their metadata and secrets are not read again for each request. */
   #readIssuers(): Promise<readonly BrowserIssuer[]> {
     const now = this.#options.now();
     if (this.#issuers === undefined || this.#issuers.until <= now)

@@ -2,7 +2,7 @@
  * What happens, as it happens, for browsers: runs that were archived, runs in progress where this process has them, and questions that
  * wait. It looks into the storage at an interval while somebody watches, once for all who watch, so that a console that nobody has open
  * costs nothing. A browser gets states and no deltas: what comes while it is busy is in the next one, so that nothing queues up. The
- * id of an event is the place of the newest run in the archive, from which a browser goes on when it comes back.
+ * id of an event is the place of the newest run in the archive. A browser that reconnects continues from there.
  */
 import { ArchiveError } from "../archive/archive-error.ts";
 import type { ArchiveStore } from "../archive/archive-store.ts";
@@ -25,14 +25,14 @@ const MAX_OF_ONE = 20;
 /** The most runs that one event names. */
 const MAX_NAMED = 50;
 const MAX_AT_ONCE = 500;
-/** How long events of runs are gathered before browsers are told that something goes on. */
+/** How long ptc gathers events of runs before it notifies browsers. */
 const GATHER_MS = 200;
 
 export interface FeedOptions {
   archive: Pick<ArchiveStore, "following" | "list" | "read">;
   pending: () => Promise<Pick<PendingApprovals, "list">>;
   live: LiveRuns | undefined;
-  /** How often the storage is looked into, in milliseconds. */
+  /** How often the feed reads the storage, in milliseconds. */
   intervalMs: number;
 }
 

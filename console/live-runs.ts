@@ -15,7 +15,7 @@ const MAX_LIVE_CALLS = 500;
 /** The most characters of console text of one run that are kept, the newest. */
 const MAX_PRINTED_CHARS = 32 * 1024;
 const MAX_ENDED = 50;
-/** How long it goes on following when nobody watches any more. */
+/** How long it follows the feed after the last viewer has left. */
 const LINGER_MS = 15_000;
 /** Longer than the feed gathers events before it delivers them. */
 const FIRST_MS = 30;
@@ -46,7 +46,7 @@ export interface LiveRun {
   readonly called: number;
   /** The newest console text, of both streams in their order. */
   readonly printed: string;
-  /** How many characters it printed before that. */
+  /** How many earlier characters were dropped. */
   readonly printedBefore: number;
   /** The tool or the server that a person is asked about. */
   readonly asked: string | undefined;
@@ -86,7 +86,7 @@ export class LiveRuns {
     };
   }
 
-  /** Follows the feed a while for somebody who opens a page. Resolves when it is known what goes on. */
+  /** Follows the feed for a while for somebody who opens a page. Resolves when the runs in progress are known. */
   async look(): Promise<void> {
     const isFirst = this.#stop === undefined;
     this.#start();
@@ -104,7 +104,7 @@ export class LiveRuns {
   #start(): void {
     this.#stop ??= this.#follow((event) => {
       if (event.kind === "missed") {
-        // Ends may be among them: what goes on is told again.
+        // These events may include ends of runs. The feed reports runs in progress again.
         this.#stop?.();
         this.#stop = undefined;
         this.#runs.clear();
@@ -115,7 +115,7 @@ export class LiveRuns {
     });
   }
 
-  /** From page to page nobody watches for a moment. */
+  /** Between two pages nobody watches for a moment. */
   #leaveSoon(): void {
     clearTimeout(this.#leaving);
     this.#leaving = setTimeout(() => {
@@ -130,7 +130,7 @@ export class LiveRuns {
     return runs.filter((_, index) => may[index]);
   }
 
-  /** A run that a viewer sees, which goes on or has just ended. That it is handed out is noted once. */
+  /** A run that a viewer sees and that is in progress or has just ended. The audit log notes once that they saw it. */
   async runFor(sight: Sight, runId: string): Promise<LiveRun | undefined> {
     const run = this.#find(runId);
     if (run === undefined) return undefined;
@@ -215,9 +215,19 @@ export class LiveRuns {
     this.#ended.delete(runId);
     const { source, client } = context;
     const run: Kept = {
-      ...{ runId, owner: identityOf(context), source, client: client?.name, startedAt: this.#now() },
-      ...{ program: undefined, calls: [], called: 0, printed: "", printedBefore: 0 },
-      ...{ asked: undefined, ended: undefined, version: 0 },
+      runId,
+      owner: identityOf(context),
+      source,
+      client: client?.name,
+      startedAt: this.#now(),
+      program: undefined,
+      calls: [],
+      called: 0,
+      printed: "",
+      printedBefore: 0,
+      asked: undefined,
+      ended: undefined,
+      version: 0,
     };
     this.#runs.set(runId, run);
     return run;

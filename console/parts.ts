@@ -40,7 +40,7 @@ export interface ConsoleParts {
   disconnect?:
     | ((viewer: Viewer, server: string) => Promise<{ readonly why: string } | undefined>)
     | undefined;
-  /** The tokens of the project, for whoever sees all of it, and those of each viewer. Without it there are none here. */
+  /** The tokens of the project, for viewers who see all of it, and those of each viewer. If absent, the console shows no tokens. */
   tokens?: KnownTokens | undefined;
   /** The sessions in which programs of a viewer run. Without it there are none here. */
   sessions?: ((viewer: Viewer) => KnownSessions) | undefined;
@@ -63,14 +63,14 @@ export interface ConsoleParts {
   sealer: () => Promise<Sealer>;
   now: () => number;
   onWarning: (message: string) => void;
-  /** How often the storage is looked into for what is new, in milliseconds. */
+  /** How often the console reads the storage for news, in milliseconds. */
   intervalMs?: number | undefined;
 }
 
 /** Where a login goes on, or why there is none, in one line. */
 export type BegunLogin = { readonly address: string } | { readonly why: string };
 
-/** The files of a program that was saved and what is to be said about it, a line each, or why nothing was saved, in one line. */
+/** The files of the saved program and notes about it, one line each, or why nothing was saved, in one line. */
 export type SavedRun =
   | { readonly files: readonly string[]; readonly notes: readonly string[] }
   | { readonly why: string };
@@ -78,7 +78,7 @@ export type SavedRun =
 /** The run of a call, or why it is not archived, in one line. */
 export type TriedCall = { readonly runId: string } | { readonly why: string };
 
-/** What came of a replay. */
+/** The outcome of a replay. */
 export interface ReplayOutcome {
   /** Milliseconds since 1970. */
   readonly at: number;
@@ -90,7 +90,7 @@ export interface ReplayOutcome {
   readonly result?: { readonly value: unknown } | undefined;
 }
 
-/** What came of testing a saved program. */
+/** The outcome of testing a saved program. */
 export interface TestedProgram {
   /** Milliseconds since 1970. */
   readonly at: number;
@@ -103,7 +103,7 @@ export interface TestedProgram {
 /** A token of ptc's own, without the token itself. Times are milliseconds since 1970. */
 export interface KnownToken {
   readonly name: string;
-  /** As whom it acts. */
+  /** The principal that it acts as. */
   readonly principal: string;
   /** Who made it for themselves; `undefined` for one of the project. */
   readonly owner?: string | undefined;

@@ -19,7 +19,7 @@ export function usesPasskey(use: string | undefined, offer?: string): Markup {
 /** Where a form says what came of its passkey. */
 export const PASSKEY_SAID = html`<p class="soft" data-said role="alert"></p><noscript><p class="soft">A passkey needs JavaScript.</p></noscript>`;
 
-/** What a form has of a passkey; `undefined` where it was sent without. */
+/** The passkey part of a form; `undefined` if the form was sent without one. */
 export function ceremonyAnswerIn(form: URLSearchParams): CeremonyAnswer | undefined {
   const [sealed, response] = [form.get("sealed"), form.get("response")];
   return sealed === null || response === null ? undefined : { sealed, response };

@@ -12,7 +12,7 @@ const HEADERS_MS = 10_000;
 const REQUEST_MS = 60_000;
 const MAX_CONNECTIONS = 256;
 
-/** What answers requests of a server by a console. */
+/** Passes the requests of a server to a console. */
 export function answerBy(
   console: Pick<Console, "fetch">,
 ): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
@@ -23,7 +23,7 @@ export function answerBy(
   );
 }
 
-/** A port of loopback that is taken, and nothing is answered there before `serve`. */
+/** A bound port on loopback. It answers nothing before `serve`. */
 export class LoopbackServer {
   /** Where browsers reach it. */
   readonly origin: string;
@@ -34,7 +34,7 @@ export class LoopbackServer {
     this.#servers = servers;
     this.origin = origin;
     const answer = (request: IncomingMessage, response: ServerResponse) => {
-      // A page of another site that has a name lead here (DNS rebinding) says that name.
+      // If another site points its name at this address (DNS rebinding), the request carries that name.
       if (request.headers.host !== new URL(this.origin).host || this.#answer === undefined) {
         response.writeHead(403, { "Content-Type": "text/plain" }).end(`The console is at ${this.origin}\n`);
         return;
@@ -88,7 +88,9 @@ export class LoopbackServer {
 
 async function listenAt(host: string, port: number): Promise<Server> {
   const server = createServer({
-    ...{ maxHeaderSize: MAX_HEADER_BYTES, headersTimeout: HEADERS_MS, requestTimeout: REQUEST_MS },
+    maxHeaderSize: MAX_HEADER_BYTES,
+    headersTimeout: HEADERS_MS,
+    requestTimeout: REQUEST_MS,
   });
   server.maxConnections = MAX_CONNECTIONS;
   server.listen({ host, port });

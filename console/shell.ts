@@ -25,7 +25,7 @@ export interface Frame {
   readonly project: string;
   /** How many questions wait for the viewer. */
   readonly waiting: number;
-  /** The names of the style and of the script, which change with what is in them. */
+  /** The names of the style and the script. A name contains a digest of the content. */
   readonly assets: AssetNames;
 }
 
@@ -51,7 +51,7 @@ export interface ConsolePage {
 const ICON =
   "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Crect width='16' height='16' rx='4' fill='%232f5fd0'/%3E%3Cpath d='M4 5l3 3-3 3M8.5 11h4' stroke='white' stroke-width='1.6' fill='none' stroke-linecap='round' stroke-linejoin='round'/%3E%3C/svg%3E";
 
-/** Renders a page for a viewer. It holds no style and no script of its own, but rules of numbers. */
+/** Renders a page for a viewer. The page contains no script, and no style except `rules`, which consist of numbers. */
 export function renderConsolePage(page: ConsolePage, { session, project, waiting, assets }: Frame): string {
   const links = PLACES.map(([path, name]) => {
     const current = path === page.place ? html` aria-current="page"` : undefined;
@@ -135,7 +135,7 @@ export function renderForm(
   return html`<form method="post" action="${action}"${attributes}><input type="hidden" name="token" value="${session.token}">${content}</form>`;
 }
 
-/** What a page says where there is nothing to show. */
+/** The text of a page with nothing to show. */
 export function renderNothing(text: MarkupValue): Markup {
   return html`<p class="empty">${text}</p>`;
 }

@@ -16,7 +16,7 @@ import {
 import { identityOf } from "../protocol/run-context.ts";
 import type { Rights, Viewer } from "./viewer.ts";
 
-/** How long a decision about what is only listed counts, so that a feed does not ask for each event. */
+/** How long a decision about a listed record is valid. A feed need not ask again for each event. */
 const DECIDED_MS = 2_000;
 const MAX_DECIDED = 2_000;
 
@@ -76,13 +76,13 @@ export class Sight {
     return isAnswered ? gate(access, request.runId) : this.#recently(["answer", access], () => gate(access));
   }
 
-  /** Whose questions have to be looked through; `undefined` for everybody's. */
+  /** The principal whose questions are searched; `undefined` for everybody's. */
   get asksOf(): string | undefined {
     const isOfOthers = this.seesAll || (this.rights.gate !== undefined && this.rights.approves);
     return isOfOthers ? undefined : this.viewer.principal;
   }
 
-  /** The questions that they may answer, answered ones among them. */
+  /** The questions that they may answer, including answered ones. */
   async questions(approvals: Pick<PendingApprovals, "list">): Promise<ListedQuestion[]> {
     return this.answerable(await approvals.list(this.asksOf));
   }

@@ -77,7 +77,7 @@ export class Sessions {
   readonly #isSecure: boolean;
   /** Sessions that were ended here before their time. */
   readonly #revoked = new Set<string>();
-  /** Until when sessions were begun that are ended here, but for one, by principal. */
+  /** By principal: sessions that began before this time are ended, except one. */
   readonly #alone = new Map<string, { id: string; untilMs: number }>();
 
   constructor(options: SessionsOptions) {
@@ -90,7 +90,9 @@ export class Sessions {
     const { now } = this.#options;
     const random = () => randomBytes(18).toString("base64url");
     const session: Session = {
-      ...{ id: random(), token: random(), until: now() + SESSION_MS },
+      id: random(),
+      token: random(),
+      until: now() + SESSION_MS,
       viewer: { ...viewer, groups: viewer.groups === undefined ? undefined : [...viewer.groups] },
     };
     const cookie = this.cookie("session", await this.seal("session", session), SESSION_MS);
@@ -168,7 +170,7 @@ export class Sessions {
   }
 }
 
-/** Compares texts in a time that says nothing of where they differ. */
+/** Compares texts in constant time, so that the time does not reveal where they differ. */
 export function isSameText(a: string, b: string): boolean {
   const [left, right] = [Buffer.from(a), Buffer.from(b)];
   return left.length === right.length && timingSafeEqual(left, right);
@@ -176,7 +178,7 @@ export function isSameText(a: string, b: string): boolean {
 
 /**
  * Why a request is not from a page of the console itself, as its browser says (Fetch Metadata, `Origin`); `undefined` when it may be.
- * Links from elsewhere lead to pages, and to nothing else.
+ * Links from other sites may open pages, and nothing else.
  */
 export function whyForeign(request: Request, origin: string): string | undefined {
   const { headers, method } = request;

@@ -119,7 +119,10 @@ export async function whatIf(
 ): Promise<WhatIf> {
   // A rule may leave a thread in which nothing can be decided any more, so that each has a new one.
   turns ??= new WorkerTurns(moduleUrl("console/what-if-worker"), {
-    ...{ threads: THREADS, maxOfOne: MAX_OF_ONE, maxOfAll: MAX_OF_ALL, idleMs: 0 },
+    threads: THREADS,
+    maxOfOne: MAX_OF_ONE,
+    maxOfAll: MAX_OF_ALL,
+    idleMs: 0,
   });
   const found = { calls: 0, runs: 0, otherwise: [] as DecidedOtherwise[], skipped: 0 };
   let notes: readonly string[] | undefined;
@@ -191,7 +194,12 @@ async function judgeRuns(
         found.calls++;
         if (each.before.kind !== each.after.kind)
           found.otherwise.push({
-            ...{ runId, call: of.seq, at: of.at, tool: of.name, principal, recorded: of.decision },
+            runId,
+            call: of.seq,
+            at: of.at,
+            tool: of.name,
+            principal,
+            recorded: of.decision,
             ...each,
           });
       }
@@ -221,7 +229,14 @@ function decidingOf({
     groups: resolveGroups(rules.groups),
   });
   return {
-    ...{ file, directory, tools, approvals, labels, lists, sandbox, policy: resolved(policy) },
+    file,
+    directory,
+    tools,
+    approvals,
+    labels,
+    lists,
+    sandbox,
+    policy: resolved(policy),
     servers: servers.map(({ name, flow }) => ({ name, flow })),
     managed: managed.map((each) => ({ ...each, policy: resolved(each.policy) })),
   };

@@ -33,17 +33,26 @@ export async function planProgram(
   const modules = tools.modulesFor(request.context, await loadPrinterOr(program.language));
   const { all, programs } = tools;
   const callable = programs?.forRun(modules, all, host.servers) ?? {
-    ...{ modules, tools: all, servers: host.servers },
+    modules,
+    tools: all,
+    servers: host.servers,
   };
   const runId = randomUUID();
   const limits = limitsFor(request, host);
   const unseen = { ...host, runs: undefined, telemetry: undefined, notifier: undefined };
   const scope = await openScope({ ...request, suspends: false }, unseen, {
-    ...{ runId, program, callable, limits, tools: all, isDry: true },
+    runId,
+    program,
+    callable,
+    limits,
+    tools: all,
+    isDry: true,
   });
   const { redactor, rehearsals } = scope;
   const failed = (error: Failure, more: Partial<PlannedProgram> = {}): PlannedProgram => ({
-    ...{ program, shown: [], ...more },
+    program,
+    shown: [],
+    ...more,
     outcome: {
       kind: "failed",
       error: { ...error, message: redactor.redactText(error.message).value },
@@ -63,13 +72,20 @@ export async function planProgram(
   if (rehearsals === undefined) throw new Error("a dry run has nothing to rehearse with");
   const typeWarning = prepared.warning;
   const recording = scope.recorder?.begin({
-    ...{ runId, traceId: randomBytes(16).toString("hex"), inputDigest: inputDigest(program) },
+    runId,
+    traceId: randomBytes(16).toString("hex"),
+    inputDigest: inputDigest(program),
   });
   const { open, flows } = withFlows(rehearsals);
   const removals: Promise<void>[] = [];
   try {
     const outcome = await rehearseWhole({
-      ...{ scope, program, prepared, open, signal: request.signal, startedAt: Date.now() },
+      scope,
+      program,
+      prepared,
+      open,
+      signal: request.signal,
+      startedAt: Date.now(),
       environment: environmentOf(undefined),
       sandboxes: sandboxesFor(program, { sandboxes: host.sandboxes, languages }),
       use: { run: runId, principal: request.context.principal },
@@ -77,7 +93,7 @@ export async function planProgram(
       maxMs: limits.timeoutMs,
       leave: (removal) => void removals.push(removal),
     });
-    // Whoever reads this has been shown it, as with what a run gives out.
+    // Its reader has then been shown these values, as with the output of a run.
     const show = async (texts: readonly string[]) =>
       (await Promise.all(flows.map((flow) => flow.show(texts)))).flat();
     if (outcome.kind === "failed")
@@ -98,7 +114,7 @@ export async function planProgram(
   }
 }
 
-/** Collects what follows the values of rehearsals: whoever sees a plan is shown values of it. */
+/** Collects the flows of rehearsals, because the reader of a plan is shown their values. */
 function withFlows(rehearsals: OpenRehearsal): { open: OpenRehearsal; flows: readonly RunFlow[] } {
   const flows: RunFlow[] = [];
   const open: OpenRehearsal = (moment, rehearsal) => {

@@ -29,7 +29,7 @@ import type { ResumedCalls } from "./suspension/resumed-calls.ts";
 import { pauseWhileAsked, type TimeLimit } from "./time-limit.ts";
 
 /** What surrounds the calls and the questions of a live run. A replay has no surroundings, because its record answers its calls. */
-export interface Surroundings {
+export interface RunSurroundings {
   /** Publishes the events of the run. */
   readonly report?: RunReporter | undefined;
   /** Sends the run to a telemetry collector. */
@@ -63,7 +63,7 @@ export interface Surroundings {
  * the limits, because a call that needed a login was not made.
  */
 export function callInterceptors(
-  { traced, trace, beforeCalls, checks, startLogin, loginAddress, extracts, allowance }: Surroundings = {},
+  { traced, trace, beforeCalls, checks, startLogin, loginAddress, extracts, allowance }: RunSurroundings = {},
   calls: {
     log: CallLog;
     kept?: KeptCalls | undefined;
@@ -96,7 +96,7 @@ export function callInterceptors(
  * no other interceptor mistakes an invalid answer for an approval. `ptc approvals` decides this for its own answers.
  */
 export function questionInterceptors(
-  { traced, reviewing, report, shareQuestions, requiredProof = "any" }: Surroundings = {},
+  { traced, reviewing, report, shareQuestions, requiredProof = "any" }: RunSurroundings = {},
   { timeLimit, redact }: { timeLimit: TimeLimit | undefined; redact: (args: unknown) => unknown },
 ): (QuestionInterceptor | undefined)[] {
   return [
@@ -122,7 +122,7 @@ function reportProgress(
 
 /** Reports to the event listeners and the collector that the run has ended or was suspended. */
 export function tellEnd(
-  { report, traced }: Surroundings = {},
+  { report, traced }: RunSurroundings = {},
   envelope: Envelope,
   consoleText: string,
 ): void {

@@ -69,15 +69,22 @@ export async function openScope(request: RunRequest, host: RunHost, facts: RunFa
   const redaction = await redactRun(redactor, configuration, state);
   const flow = followsValues(configuration) ? openFlow(request, facts, state, configuration) : undefined;
   const traced = host.telemetry?.beginRun({
-    ...{ runId, context, language: program.language, parent: trace, earlier: earlier?.place },
+    runId,
+    context,
+    language: program.language,
+    parent: trace,
+    earlier: earlier?.place,
     describeTool: (name) => describeTool(name, tools, configuration),
   });
   const shown = {
-    ...{ fileName: program.fileName, language: program.language },
+    fileName: program.fileName,
+    language: program.language,
     code: program.code === undefined ? undefined : redaction.redactor.redactText(program.code).value,
   };
   host.runs?.publish({
-    ...{ runId, context, kind: "began" },
+    runId,
+    context,
+    kind: "began",
     at: Math.round(clock.wallMs()),
     program: shown,
   });
@@ -90,16 +97,19 @@ export async function openScope(request: RunRequest, host: RunHost, facts: RunFa
   const made = earlier ? extractsIn(earlier.calls) : 0;
   const isVisible = (tool: Tool) => host.authorizer.isVisible(context, tool);
   const dispatching = {
-    ...{ context, ...callable, authorizer: host.authorizer, validator: host.validator },
+    context,
+    ...callable,
+    authorizer: host.authorizer,
+    validator: host.validator,
     redact: (message: string) => redactor.redactText(message).value,
     redactForModel: (text: string) => redaction.redactor.redactText(text).value,
     schemaMismatch: configuration.execution.schemaMismatch,
   };
-  // A rehearsal knows what a run knows that is resumed from the same moment.
+  // A rehearsal has the same knowledge as a run that is resumed from this moment.
   const rehearsals: OpenRehearsal = ({ calls }, rehearsal) => {
     const read = stateOf(calls, tools, configuration, state.earlierReads);
     const own = { ...request, conversation: facts.isDry === true ? request.conversation : undefined };
-    // What a dry run reads is told to its model, so that it counts for later calls of the conversation.
+    // The model of a dry run learns what the run reads, so later calls of the conversation take it into account.
     if (facts.isDry === true && request.together !== undefined)
       read.join({ runs: request.together.runs, isDirect: false, counts: false });
     const followed =
@@ -133,8 +143,11 @@ export async function openScope(request: RunRequest, host: RunHost, facts: RunFa
       extracts: model && { maxCalls: model.maxCalls, made },
       allowance: request.allowance,
       shareQuestions: shareQuestions({
-        ...{ context, program: shown, open: () => openPending(configuration, env) },
-        ...{ tell, tellAfterMs: host.notifier?.afterMs },
+        context,
+        program: shown,
+        open: () => openPending(configuration, env),
+        tell,
+        tellAfterMs: host.notifier?.afterMs,
       }),
       requiredProof,
     },
@@ -177,7 +190,9 @@ function tellOfQuestions(
 ): TellOfQuestion {
   return (asked, { ticket, expiresAt }) =>
     notifier.tell({
-      ...{ ticket, expiresAt, context },
+      ticket,
+      expiresAt,
+      context,
       digest: questionDigest(asked),
       request: redactor.redactValue(asked).value as ApprovalRequest,
       program: { fileName: program.fileName, code: program.code ?? "" },
@@ -202,7 +217,9 @@ function openFlow(
   const own = conversation ?? ofSession ?? new Conversation();
   for (const text of said) own.say(text);
   const run = new RunFlow({
-    ...{ conversation: own, runId, shown: earlier?.shown },
+    conversation: own,
+    runId,
+    shown: earlier?.shown,
     // Where the conversation is the run, labels that reach no further than a run reach as far as it.
     isSticky: labels.isSticky || (together !== undefined && context.source === "direct"),
     isPlain:

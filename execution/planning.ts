@@ -3,7 +3,7 @@ import type { ApprovalRequest } from "../broker/approvals/approvals.ts";
 import { type Plan, planOf } from "../broker/approvals/plan.ts";
 import type { CallDispatcher, Rehearsal } from "../broker/dispatcher.ts";
 import type { RunFlow } from "../broker/flow/run-flow.ts";
-import type { Surroundings } from "./interceptors.ts";
+import type { RunSurroundings } from "./interceptors.ts";
 import type { Moment, Stoppable } from "./suspension/suspension.ts";
 
 /** How long a plan waits for other calls of the program. */
@@ -15,7 +15,7 @@ const MAX_PLANS = 20;
 export type OpenRehearsal = (
   moment: Moment,
   rehearsal: Rehearsal,
-) => { dispatcher: CallDispatcher; surroundings: Surroundings; flow?: RunFlow | undefined };
+) => { dispatcher: CallDispatcher; surroundings: RunSurroundings; flow?: RunFlow | undefined };
 
 /** Rehearses the program of a run from one of its moments. */
 export type Rehearse = (moment: Moment, asked: ApprovalRequest) => Promise<Plan>;

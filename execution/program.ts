@@ -74,14 +74,22 @@ export async function runProgram(
     if (request.onEvent !== undefined) host.runs?.subscribe(request.onEvent, runId);
     const { execution } = host.configuration();
     const scope = await openScope(request, host, {
-      ...{ runId, program, callable, earlier, state: entered?.state, conversation: entered?.conversation },
+      runId,
+      program,
+      callable,
+      earlier,
+      state: entered?.state,
+      conversation: entered?.conversation,
       tools: all,
       limits: earlier?.limits ?? limitsFor(request, host),
       beforeCalls: request.beforeCalls,
     });
     const programScope: ProgramScope = {
       ...scope,
-      ...{ program, languages, modules: callable.modules, resumed },
+      program,
+      languages,
+      modules: callable.modules,
+      resumed,
       sandboxes: (request.leavesSpare ? host.sandboxes.sparing?.() : undefined) ?? host.sandboxes,
       typecheck: request.typecheck ?? execution.typecheck,
       checkPatienceMs: request.checkPatienceMs,
@@ -268,7 +276,13 @@ class ProgramBody implements RunBody<OwnOfProgram> {
     const sandboxes = sandboxesFor(program, this.#scope);
     const { environment } = this;
     const parts = {
-      ...{ scope: this.#scope, program, prepared, environment, sandboxes, flow, signal },
+      scope: this.#scope,
+      program,
+      prepared,
+      environment,
+      sandboxes,
+      flow,
+      signal,
       use: useOf(this.#scope),
     };
     const experiments = new Experiments(parts, Date.now());
@@ -289,8 +303,15 @@ class ProgramBody implements RunBody<OwnOfProgram> {
     const { environment } = this;
     const startedAt = resumed?.run.startedAt ?? Date.now();
     const parts = {
-      ...{ scope: this.#scope, program, prepared, environment, startedAt, open, signal: run.signal },
-      ...{ sandboxes: sandboxesFor(program, this.#scope), use: useOf(this.#scope) },
+      scope: this.#scope,
+      program,
+      prepared,
+      environment,
+      startedAt,
+      open,
+      signal: run.signal,
+      sandboxes: sandboxesFor(program, this.#scope),
+      use: useOf(this.#scope),
       observer: { onCall: run.recording?.onRehearsed },
       leave: (removal: Promise<void>) => void this.#removals.push(removal),
     };

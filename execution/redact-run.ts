@@ -33,7 +33,7 @@ export async function redactRun(
   if (pii === undefined) return onlySecrets(redactor);
   const masks = await masksOf(pii);
   const allowed = new Map(servers.map(({ name, piiAllowed }) => [name, piiAllowed]));
-  // A model's answers come from what the run has read, so models decide nothing.
+  // A model's answers are made from what the run has read, so a model does not count as a server here.
   const models = new Set(servers.filter(({ transport }) => transport === "model").map(({ name }) => name));
   const isShown = (kind: (typeof pii.kinds)[number]) => {
     const read = [...state.servers].filter((name) => !models.has(name));

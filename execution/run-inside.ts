@@ -53,7 +53,10 @@ export async function runInside(sandbox: Sandbox, inside: InsideRun): Promise<Ou
   const dispatcher = interceptCalls(
     scope.dispatcher,
     callInterceptors(scope.surroundings, {
-      ...{ log, kept, resumed: inside.calls, experiments: inside.experiments },
+      log,
+      kept,
+      resumed: inside.calls,
+      experiments: inside.experiments,
     }),
   );
   const connection = new SandboxConnection(sandbox.channel, limits, (call, signal, bytes) =>
@@ -109,7 +112,8 @@ export async function runInside(sandbox: Sandbox, inside: InsideRun): Promise<Ou
   return {
     verdict: judge(ending, output.stdout, output.stderrTail, prepared.idioms, {
       approvalDenied: log.denied,
-      ...{ maxValues, line },
+      maxValues,
+      line,
     }),
     metrics: {
       duration_ms: Math.round(durationMs),
@@ -126,7 +130,7 @@ export async function runInside(sandbox: Sandbox, inside: InsideRun): Promise<Ou
   };
 }
 
-/** Waits for what the runner said last, such as its trace: an engine may tell of the end before the channel was read. */
+/** Waits for the runner's last messages, such as its trace. An engine may report the end before the channel is read. */
 async function readToTheEnd(connection: SandboxConnection): Promise<void> {
   const stop = new AbortController();
   const patience = delay(MAX_UNREAD_MS, undefined, { signal: stop.signal }).catch(() => {});

@@ -28,19 +28,19 @@ export interface RunRequest extends Readonly<CallObserver> {
   readonly suspends?: boolean | undefined;
   /** The conversation with a model that the run belongs to; by default that of its session, or a new one. */
   readonly conversation?: Conversation | undefined;
-  /** What the runs of that conversation have come to, where rules see its direct calls together (`direct.runs`). */
+  /** The state of that conversation's runs, if rules see its direct calls together (`direct.runs`). */
   readonly together?: RunsTogether | undefined;
   /** Texts of the user, in the user's own words and not in the model's. */
   readonly said?: readonly string[] | undefined;
   /** The trace of the caller. */
   readonly trace?: TraceContext | undefined;
-  /** What it may use. Whoever admitted it ends it. Without one, the host admits it where there are limits. */
+  /** What it may use. The caller that admitted the run ends the allowance. If absent, the host admits the run under the configured limits. */
   readonly allowance?: Allowance | undefined;
   /** Cancels the run. */
   readonly signal: AbortSignal;
 }
 
-/** What the runs of one conversation have come to. */
+/** The state of the runs of one conversation. */
 export interface RunsTogether {
   readonly runs: ConversationRuns;
   /** What was approved for all of its direct calls. If absent, requests may be of several conversations: none counts for another. */

@@ -14,7 +14,7 @@ import { inputDigest, type Program } from "../languages/program.ts";
 import type { ProgramEnvironment } from "../protocol/messages.ts";
 import type { Redactor } from "../secrets/redaction.ts";
 import type { CallObserver } from "./call-log.ts";
-import { questionInterceptors, type Surroundings, tellEnd } from "./interceptors.ts";
+import { questionInterceptors, type RunSurroundings, tellEnd } from "./interceptors.ts";
 import type { Outcome } from "./outcome.ts";
 import { redactEmitted, textOfBlock } from "./output/emitted-blocks.ts";
 import type { ExecutedRun } from "./output/executed-run.ts";
@@ -42,7 +42,7 @@ export interface RunScope extends Readonly<CallObserver> {
   readonly dispatcher: CallDispatcher;
   readonly approver: Approver;
   /** What surrounds calls and questions, besides the interceptors of every run. */
-  readonly surroundings?: Surroundings | undefined;
+  readonly surroundings?: RunSurroundings | undefined;
   /** The toolsets to which it is narrowed. */
   readonly toolsets?: readonly string[] | undefined;
   /** What was approved for the direct calls of its conversation, if it is one of them. */
@@ -133,10 +133,9 @@ export function executeRun<Own>(
   body: RunBody<Own>,
 ): Promise<ExecutedRun & { cleared: Promise<void> } & Own> {
   return withinOwnBoundary(async (faulted) => {
-    const facts = identify(scope, body);
-    const run = open(scope, body, facts, faulted);
+    const run = open(scope, body, faulted);
     const outcome = await body.carryOut(run);
-    const sealed = await seal(scope, facts, run, outcome);
+    const sealed = await seal(scope, run, outcome);
     const own = await body.answer(sealed);
     const report = reportOf(scope, body, sealed);
     const shown = (await scope.flow?.show(shownTexts(report))) ?? [];
@@ -166,12 +165,6 @@ export function executeRun<Own>(
   });
 }
 
-interface RunFacts {
-  runId: string;
-  traceId: string;
-  inputDigest: string;
-}
-
 /** All texts of a run that somebody may read: what it printed, what it emitted, and its result. */
 function shownTexts({
   consoleText,
@@ -184,8 +177,16 @@ function shownTexts({
   return [consoleText, stderrText, value, ...emitted.map(textOfBlock)].filter((text) => text !== "");
 }
 
-/** The ids and the input digest of a run. A resumed run keeps its ids. */
-function identify({ runId, traceId, resumed }: RunScope, { program }: RunBody<unknown>): RunFacts {
+/** What identifies a run, in its record and its envelope. A rehearsal has no identity. */
+interface RunIdentity {
+  readonly runId: string;
+  readonly traceId: string;
+  /** The digest of the program and its data. */
+  readonly inputDigest: string;
+}
+
+/** A resumed run keeps its ids. */
+function identify({ runId, traceId, resumed }: RunScope, { program }: RunBody<unknown>): RunIdentity {
   return {
     runId: resumed?.run.runId ?? runId ?? randomUUID(),
     traceId: resumed?.run.traceId ?? traceId ?? randomBytes(16).toString("hex"),
@@ -194,20 +195,22 @@ function identify({ runId, traceId, resumed }: RunScope, { program }: RunBody<un
 }
 
 /** Begins the record of the run, and installs the interceptors of questions. */
-function open(scope: RunScope, body: RunBody<unknown>, facts: RunFacts, faulted: AbortSignal): OpenRun {
+function open(scope: RunScope, body: RunBody<unknown>, faulted: AbortSignal): OpenRun & RunIdentity {
+  const identity = identify(scope, body);
+  const { runId, traceId } = identity;
   const { clock, keeper, redactor, asking = redactor, resumed } = scope;
   const earlier = resumed?.run;
   const startedAt = clock.monotonicMs();
   const elapsedMs = () => clock.monotonicMs() - startedAt + (earlier?.spent.durationMs ?? 0);
-  const recording = scope.recorder?.begin({ ...facts, startedAt: earlier?.startedAt });
+  const recording = scope.recorder?.begin({ ...identity, startedAt: earlier?.startedAt });
   const shown = (args: unknown) => asking.redactValue(args).value;
   const suspension =
     keeper &&
     new Suspension((moment, question, ticket) => {
       const { replay: _, ...environment } = body.environment;
       const kept = {
-        runId: facts.runId,
-        traceId: facts.traceId,
+        runId,
+        traceId,
         program: body.program,
         limits: scope.limits,
         environment,
@@ -228,7 +231,7 @@ function open(scope: RunScope, body: RunBody<unknown>, facts: RunFacts, faulted:
     scope.approver,
     questionInterceptors(scope.surroundings, { timeLimit: body.timeLimit, redact: shown }),
   );
-  const approvals = new RunApprovals(facts.runId, approver, recording, {
+  const approvals = new RunApprovals(runId, approver, recording, {
     earlier: earlier?.approvals,
     shared: scope.grants,
     answered: resumed?.answered,
@@ -238,20 +241,17 @@ function open(scope: RunScope, body: RunBody<unknown>, facts: RunFacts, faulted:
   const { report } = scope.surroundings ?? {};
   const observers = [recording, report, redactObserver(scope, redactor)].filter((each) => each !== undefined);
   const signal = AbortSignal.any([scope.signal, faulted]);
-  return { approvals, recording, suspension, planning, observers, signal, faulted, elapsedMs };
+  return { ...identity, approvals, recording, suspension, planning, observers, signal, faulted, elapsedMs };
 }
 
 /** Removes secrets from the outcome of a run, and cuts it to size. */
-async function seal(
-  scope: RunScope,
-  facts: RunFacts,
-  run: OpenRun,
-  outcome: Carried,
-): Promise<SealedOutcome> {
+async function seal(scope: RunScope, run: OpenRun & RunIdentity, outcome: Carried): Promise<SealedOutcome> {
   const { redactor, limits } = scope;
   const sealed = await sealVerdict(
     {
-      ...facts,
+      runId: run.runId,
+      traceId: run.traceId,
+      inputDigest: run.inputDigest,
       toolVersion: scope.toolVersion,
       sandboxImage: outcome.sandboxImage ?? null,
       ...(outcome.sandboxEngine === undefined ? {} : { sandboxEngine: outcome.sandboxEngine }),

@@ -136,7 +136,9 @@ export class GeneratedFolder {
     const saved = await openPrograms(this.#configuration, () => {});
     const programs = (await saved?.printFor(printers)) ?? [];
     const rewrite: Rewrite = {
-      ...{ directory: this.directory, languages, listings },
+      directory: this.directory,
+      languages,
+      listings,
       keep: servers.map(({ name }) => name),
       stored: stored && {
         catalog: stored.catalog,

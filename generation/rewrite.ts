@@ -55,7 +55,11 @@ export async function rewriteHere(rewrite: Rewrite): Promise<WrittenFiles> {
       if (text !== undefined) modules.set(path, text.toString());
     }
   const { files } = await planGeneration({
-    ...{ listings, previous, keep, printers, modules },
+    listings,
+    previous,
+    keep,
+    printers,
+    modules,
     learned: learned ?? previous?.learned,
     programs: programs.flatMap(({ printer, ...rest }) => {
       const own = printers[printer];

@@ -23,7 +23,10 @@ export async function resolveProgram(
   const facts = findLanguage([...others, ...(first === undefined ? [] : [first])], language);
   const fileName = program.fileName ?? facts?.unnamed.fileName ?? "program";
   return {
-    ...{ code, data, language, fileName },
+    code,
+    data,
+    language,
+    fileName,
     ...(files === undefined ? {} : { files }),
     ...(savedAs === undefined ? {} : { savedAs }),
   };

@@ -31,8 +31,15 @@ const MAX_PRINCIPALS = 10_000;
 
 /** What a tool may say of itself. */
 const MEMBERS: Readonly<Record<keyof FunctionTool, true>> = {
-  ...{ description: true, title: true, input: true, output: true, annotations: true },
-  ...{ labels: true, accepts: true, timeoutMs: true, execute: true },
+  description: true,
+  title: true,
+  input: true,
+  output: true,
+  annotations: true,
+  labels: true,
+  accepts: true,
+  timeoutMs: true,
+  execute: true,
 };
 
 /**

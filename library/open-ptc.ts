@@ -157,8 +157,12 @@ export class OpenPtc implements Ptc {
       const approvals = await this.#open.host.pendingApprovals();
       for await (const { ticket, askedAt, expiresAt, isAnswered, request } of approvals.whole(principal))
         found.push({
-          ...{ ticket, tool: request.tool, isAnswered, question: questionOf(request) },
-          ...{ askedAt: new Date(askedAt), expiresAt: new Date(expiresAt) },
+          ticket,
+          tool: request.tool,
+          isAnswered,
+          question: questionOf(request),
+          askedAt: new Date(askedAt),
+          expiresAt: new Date(expiresAt),
         });
       return found;
     });
@@ -405,14 +409,12 @@ class Watch implements RequestObserver {
 
   readonly onCall = ({ seq, tool, arguments: args, durationMs, outcome }: ObservedCall) => {
     this.#calls.push({
-      ...{
-        seq,
-        tool,
-        arguments: withTextNumbers(args),
-        durationMs,
-        ok: outcome.ok,
-        decision: outcome.decision,
-      },
+      seq,
+      tool,
+      arguments: withTextNumbers(args),
+      durationMs,
+      ok: outcome.ok,
+      decision: outcome.decision,
       ...(outcome.ok ? {} : { error: outcome.error }),
     });
   };
@@ -549,7 +551,11 @@ function givenOf(code: string, { data, language, timeoutMs, typecheck, session }
   if (timeoutMs !== undefined && !(timeoutMs > 0))
     throw new PtcError("invalid", "timeoutMs must be more than 0 milliseconds");
   return withoutAbsent({
-    ...{ code, data, language, typecheck, session },
+    code,
+    data,
+    language,
+    typecheck,
+    session,
     timeout_seconds: timeoutMs === undefined ? undefined : timeoutMs / 1_000,
   });
 }
@@ -571,8 +577,11 @@ function planFor(plan: NonNullable<Pending["request"]["plan"]>): Plan {
   return {
     digest,
     calls: calls.map((call, index) => ({
-      ...{ number: index + 1, tool: call.tool, arguments: withTextNumbers(call.arguments) },
-      ...{ isApprovable: isApprovable(call), isKeepable: keepable.includes(index + 1) },
+      number: index + 1,
+      tool: call.tool,
+      arguments: withTextNumbers(call.arguments),
+      isApprovable: isApprovable(call),
+      isKeepable: keepable.includes(index + 1),
       notes: describePlanned(call),
     })),
     ...(more === undefined ? {} : { more }),

@@ -28,20 +28,44 @@ type Kind = "any" | "function" | "mapping";
 type Kinds<Options> = Readonly<Record<keyof Options, Kind>>;
 
 const CALL: Kinds<CallOptions> = {
-  ...{ principal: "any", approve: "function", onElicit: "function", onEvent: "function" },
-  ...{ conversation: "any", said: "any", signal: "any", traceparent: "any" },
+  principal: "any",
+  approve: "function",
+  onElicit: "function",
+  onEvent: "function",
+  conversation: "any",
+  said: "any",
+  signal: "any",
+  traceparent: "any",
 };
 const KNOWN = {
   createPtc: {
-    ...{ config: "any", tools: "mapping", cwd: "any", env: "mapping", onWarning: "function" },
-    ...{ principal: CALL.principal, approve: CALL.approve, onElicit: CALL.onElicit },
+    config: "any",
+    tools: "mapping",
+    cwd: "any",
+    env: "mapping",
+    onWarning: "function",
+    principal: CALL.principal,
+    approve: CALL.approve,
+    onElicit: CALL.onElicit,
   } satisfies Kinds<PtcOptions>,
   run: {
-    ...{ ...CALL, data: "any", language: "any", timeoutMs: "any", typecheck: "any", session: "any" },
+    ...CALL,
+    data: "any",
+    language: "any",
+    timeoutMs: "any",
+    typecheck: "any",
+    session: "any",
   } satisfies Kinds<RunOptions>,
   plan: {
-    ...{ principal: CALL.principal, conversation: CALL.conversation, said: CALL.said, signal: CALL.signal },
-    ...{ traceparent: CALL.traceparent, data: "any", language: "any", timeoutMs: "any", typecheck: "any" },
+    principal: CALL.principal,
+    conversation: CALL.conversation,
+    said: CALL.said,
+    signal: CALL.signal,
+    traceparent: CALL.traceparent,
+    data: "any",
+    language: "any",
+    timeoutMs: "any",
+    typecheck: "any",
   } satisfies Kinds<PlanOptions>,
   resume: { ...CALL, answer: "mapping" } satisfies Kinds<CallOptions & { answer?: ApprovalAnswer }>,
   tools: CALL,
@@ -122,7 +146,7 @@ export function readAnswer(answer: ApprovalAnswer | "later", plan: Plan | undefi
       );
     return { ...planAnswer(plan, { calls: chosen, kept }), by, how: HOW, ...(allow ? {} : { why }) };
   }
-  if (!allow) return { ...{ decision: "denied", by, how: HOW }, why };
+  if (!allow) return { decision: "denied", by, how: HOW, why };
   if (scope === "call") return { decision: "once", by, how: HOW };
   if (scope !== "run") throw invalid('the `for` of an answer must be "call", "run" or "plan"');
   return { decision: "run", by, how: HOW, ...(atMost === undefined ? {} : { atMost }) };

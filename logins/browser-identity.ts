@@ -15,13 +15,13 @@ export interface BrowserIssuer {
   readonly clientId: string;
   /** `undefined` for a public client. */
   readonly clientSecret: string | undefined;
-  /** What it asks for besides `openid`. */
+  /** The scopes that it requests besides `openid`. */
   readonly scopes: readonly string[];
-  /** The claim that names a person for good. */
+  /** The claim whose value never changes for a person. */
   readonly subject: string;
 }
 
-/** What a browser has to bring back, so that the answer counts for it alone. It holds secrets. */
+/** The values that the same browser must return with the answer. They hold secrets. */
 export interface AskedBrowser {
   readonly issuer: string;
   readonly state: string;
@@ -29,7 +29,7 @@ export interface AskedBrowser {
   readonly codeVerifier: string;
 }
 
-/** It cannot be found out who it is. The message is one line, for the person. */
+/** ptc cannot establish who the person is. The message is one line for that person. */
 export class IdentityError extends Error {
   override readonly name = "IdentityError";
 }
@@ -56,7 +56,8 @@ export async function askBrowser(
     redirect_uri: redirectUri,
     response_type: "code",
     scope: ["openid", ...issuer.scopes].join(" "),
-    ...{ state: asked.state, nonce: asked.nonce },
+    state: asked.state,
+    nonce: asked.nonce,
     code_challenge: await oauth.calculatePKCECodeChallenge(asked.codeVerifier),
     code_challenge_method: "S256",
   };
@@ -74,7 +75,7 @@ export async function identifyBrowser(
   return (await browserClaims(issuer, asked, answer, redirectUri))[issuer.subject];
 }
 
-/** What the issuer says of whoever sits at the browser: the claims of its ID token. @throws IdentityError */
+/** What the issuer says about the person at the browser: the claims of its ID token. @throws IdentityError */
 export async function browserClaims(
   issuer: BrowserIssuer,
   asked: AskedBrowser,
@@ -104,7 +105,7 @@ export async function browserClaims(
   }
 }
 
-/** How long metadata counts, and how soon it is looked for again when it could not be had. */
+/** How long metadata is valid, and how soon ptc requests it again after a failure. */
 const METADATA_COUNTS_MS = 10 * 60_000;
 const RETRY_AFTER_MS = 2_000;
 const MAX_ISSUERS = 100;
@@ -139,7 +140,7 @@ async function fetchMetadata(issuer: string): Promise<oauth.AuthorizationServer>
   }
 }
 
-/** The configuration says which issuers there are, and refuses those that are not https, but on this machine. */
+/** The configuration lists the issuers. It refuses addresses without https, except those on this machine. */
 function options() {
   return {
     [oauth.allowInsecureRequests]: true,
@@ -148,7 +149,9 @@ function options() {
       { method, headers, body }: oauth.CustomFetchOptions<string, unknown>,
     ) =>
       outgoingFetch(url, {
-        ...{ method, headers, redirect: "manual" },
+        method,
+        headers,
+        redirect: "manual",
         ...(body === undefined || body === null ? {} : { body: String(body) }),
         signal: AbortSignal.timeout(PATIENCE_MS),
       }),

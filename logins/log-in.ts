@@ -16,11 +16,11 @@ import { serverCredentials } from "./server-credentials.ts";
 
 /** A login that waits for a person to open an address. */
 export interface WaitingLogin {
-  /** The address that the person is to open. */
+  /** The address to open. */
   readonly url: string;
-  /** The authorization server that it leads to. */
+  /** The authorization server at that address. */
   readonly issuer: string;
-  /** Where the browser ends up, on this machine. */
+  /** The address on this machine to which the login redirects the browser. */
   readonly redirectUri: string;
   /** Resolves when the login is kept. @throws UpstreamError when it failed, or was cancelled. */
   readonly done: Promise<void>;
@@ -29,13 +29,13 @@ export interface WaitingLogin {
    * is wrong with any other address.
    */
   paste(address: string): string | undefined;
-  /** Gives up. Nothing is kept. */
+  /** Cancels the login. ptc keeps nothing of it. */
   cancel(reason: string): void;
 }
 
 export interface BeginOptions {
   env: EnvironmentVariables;
-  /** Says where logins are kept; with the user without it. */
+  /** Has the storage that keeps logins. If absent, ptc keeps them for this user alone. */
   configuration?: Partial<Pick<Configuration, "storage">> | undefined;
   /** By default `ownLoginSecrets`. */
   secrets?: LoginSecrets;
@@ -146,7 +146,7 @@ export async function prepareLogin(
     key: LoginKey;
     secrets: LoginSecrets;
     redirectUri: string;
-    /** The login that there was before. */
+    /** The previous login. */
     previous: Login | undefined;
     signal?: AbortSignal | undefined;
   },
@@ -266,7 +266,7 @@ function reply(response: ServerResponse, status: number, text: string): void {
   response.end(`<!doctype html><meta charset="utf-8"><title>ptc</title><p>${text}</p>\n`);
 }
 
-/** Lets answers under way go out. */
+/** Waits until open responses are sent. */
 function end(server: Server): void {
   server.close();
   server.closeIdleConnections();

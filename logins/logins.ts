@@ -80,7 +80,7 @@ export interface LoginStatus {
   state: "logged_in" | "ended" | "none" | "machine" | "caller" | "configured";
   issuer?: string;
   scope?: string;
-  /** The scopes that the server has wanted beside those. */
+  /** Further scopes that the server has asked for. */
   wantedScope?: string;
   /** In ISO 8601. */
   expiresAt?: string;

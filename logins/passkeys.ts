@@ -35,7 +35,7 @@ import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import { LockError, lockFile } from "../system/lock-file.ts";
 import { writePrivateFile } from "../system/private-file.ts";
 
-/** A passkey or what is done with it does not count, or passkeys cannot be read or kept. The message is one line, for people. */
+/** A passkey or its use is invalid, or passkeys cannot be read or stored. The message is one line for people. */
 export class PasskeyError extends Error {
   override readonly name = "PasskeyError";
 }
@@ -66,7 +66,7 @@ type Kept = z.infer<typeof Kept>;
 
 /** Keeps the passkeys of principals. */
 interface PasskeyStore {
-  /** Content that is for another principal, or that ptc has not written, is an error: it is not taken for having no passkeys. */
+  /** Throws for content of another principal and for content that ptc did not write. Neither means that there are no passkeys. */
   read(principal: string): Promise<Kept | undefined>;
   write(principal: string, kept: Kept): Promise<void>;
   withLock<T>(principal: string, work: () => Promise<T>): Promise<T>;
@@ -180,7 +180,7 @@ function sharedPasskeys(documents: Documents, sealer: () => Promise<Sealer>): Pa
 const Use = z.discriminatedUnion("kind", [
   /** An answer to a question: its ticket, its digest, and the digest of the scope of what is approved. */
   z.object({ kind: z.literal("answer"), ticket: z.string(), digest: z.string(), scope: z.string() }),
-  /** Leave to register another passkey. */
+  /** A permission to register another passkey. */
   z.object({ kind: z.literal("add") }),
   z.object({ kind: z.literal("remove"), credential: z.string() }),
   /** The registration itself, which a passkey permits unless it is the first. */
@@ -238,7 +238,7 @@ const ALGORITHMS = [-8, -7, -257];
 /** The library is loaded when the first passkey is used. */
 const webAuthn = () => import("@simplewebauthn/server");
 
-/** The passkeys of principals at one address. Methods reject with a PasskeyError for what does not count. */
+/** The passkeys of principals at one address. Methods reject with a PasskeyError for invalid passkeys and statements. */
 export class Passkeys {
   readonly #options: PasskeysOptions;
   readonly #rpId: string;
@@ -248,7 +248,7 @@ export class Passkeys {
     this.#rpId = new URL(options.origin).hostname;
   }
 
-  /** Why no passkey can be used at this address, if that is so. WebAuthn takes names, and no addresses of IP. */
+  /** Why passkeys do not work at this address; `undefined` if they do. WebAuthn accepts host names, but no IP addresses. */
   get whyNone(): string | undefined {
     const { protocol } = new URL(this.#options.origin);
     const isName = isIP(this.#rpId.replace(/^\[|\]$/g, "")) === 0;
@@ -271,7 +271,10 @@ export class Passkeys {
       throw new PasskeyError("you have no passkey here; register one on the page Me first");
     const { challenge, sealed } = await this.#state(principal, use);
     const options = await (await webAuthn()).generateAuthenticationOptions({
-      ...{ rpID: this.#rpId, challenge, userVerification: "required", timeout: CHALLENGE_MS },
+      rpID: this.#rpId,
+      challenge,
+      userVerification: "required",
+      timeout: CHALLENGE_MS,
       allowCredentials: passkeys.map(transportsOf),
     });
     return { options, sealed };
@@ -301,7 +304,8 @@ export class Passkeys {
           expectedOrigin: this.#options.origin,
           expectedRPID: this.#rpId,
           credential: {
-            ...{ id: credential.id, counter: credential.counter },
+            id: credential.id,
+            counter: credential.counter,
             publicKey: new Uint8Array(Buffer.from(credential.publicKey, "base64url")),
           },
           requireUserVerification: true,
@@ -330,8 +334,13 @@ export class Passkeys {
     const permittedBy = permitted && { permittedBy: permitted.credential };
     const { challenge, sealed } = await this.#state(principal, { kind: "register", ...permittedBy });
     const options = await (await webAuthn()).generateRegistrationOptions({
-      ...{ rpName: RP_NAME, rpID: this.#rpId, challenge, timeout: CHALLENGE_MS },
-      ...{ userName: principal, userDisplayName: name, attestationType: "none" },
+      rpName: RP_NAME,
+      rpID: this.#rpId,
+      challenge,
+      timeout: CHALLENGE_MS,
+      userName: principal,
+      userDisplayName: name,
+      attestationType: "none",
       supportedAlgorithmIDs: ALGORITHMS,
       userID: new Uint8Array(createHash("sha256").update(principal).digest()),
       authenticatorSelection: { residentKey: "discouraged", userVerification: "required" },
@@ -365,8 +374,12 @@ export class Passkeys {
       const { id, publicKey, counter, transports } = registrationInfo.credential;
       if (kept.passkeys.some((each) => each.id === id)) throw new PasskeyError("this passkey is registered");
       kept.passkeys.push({
-        ...{ id, publicKey: Buffer.from(publicKey).toString("base64url"), counter, transports },
-        ...{ rpId: this.#rpId, addedAt: this.#options.now() },
+        id,
+        publicKey: Buffer.from(publicKey).toString("base64url"),
+        counter,
+        transports,
+        rpId: this.#rpId,
+        addedAt: this.#options.now(),
       });
       return id;
     });
@@ -403,8 +416,11 @@ export class Passkeys {
     use: PasskeyUse,
   ): Promise<{ challenge: Uint8Array<ArrayBuffer>; sealed: string }> {
     const statement: Statement = {
-      ...{ use, principal, rpId: this.#rpId },
-      ...{ nonce: randomBytes(16).toString("base64url"), until: this.#options.now() + CHALLENGE_MS },
+      use,
+      principal,
+      rpId: this.#rpId,
+      nonce: randomBytes(16).toString("base64url"),
+      until: this.#options.now() + CHALLENGE_MS,
     };
     const sealer = await this.#options.sealer();
     const sealed = sealer.seal(Buffer.from(JSON.stringify(statement)), PURPOSE).toString("base64url");
@@ -432,7 +448,7 @@ export class Passkeys {
     }
   }
 
-  /** Changes what is kept of a principal while nobody else does. What was used up stays so if the rest fails. */
+  /** Changes the passkeys of a principal under a lock. A used statement stays used if the change fails. */
   async #change<T>(principal: string, work: (kept: Kept) => Promise<T>): Promise<T> {
     const { store, now } = this.#options;
     return store.withLock(principal, async () => {

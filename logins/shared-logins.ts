@@ -38,7 +38,7 @@ export class SharedLogins implements LoginStore {
       if (found === undefined) return undefined;
       const bytes = (await this.#sealer()).unseal(found.content, sealedDocument(LOGINS, name));
       const login = Login.safeParse(parseForeignJson(bytes, LIMITS)).data;
-      // What does not say that it is for this principal and this server is not used for them.
+      // A login that names another principal or another server is ignored.
       return login?.principal === key.principal && login.url === key.url ? login : undefined;
     });
   }

@@ -9,7 +9,7 @@
  *     GET BASE/logins/callback?code=...  the login is kept
  *
  * Nothing waits in a process: what the next step needs is sealed in the address, or in a cookie of the browser. Any process with the
- * same keys answers each step, and whoever waits for the login sees it in the store.
+ * same keys answers each step. The process that waits for the login finds it in the store.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import * as z from "zod/mini";
@@ -28,7 +28,7 @@ import { askBrowser, type BrowserIssuer, IdentityError, identifyBrowser } from "
 import { prepareLogin } from "./log-in.ts";
 import { faultOf, loginKeyOf, loginServer } from "./logins.ts";
 
-/** How long a person has for all of it. */
+/** How long a person has for all steps together. */
 const PATIENCE_MS = 10 * 60_000;
 const LOOK_MS = 500;
 /** What a browser keeps in one cookie, its name and attributes included. */
@@ -58,7 +58,7 @@ export interface WaitingWebLogin {
   cancel(reason: string): void;
 }
 
-/** What an address of ptc's stands for. */
+/** The meaning of one of ptc's addresses. */
 const Wanted = z.object({ principal: z.string(), server: z.string(), until: z.number() });
 type Wanted = z.infer<typeof Wanted>;
 
@@ -140,7 +140,7 @@ export class WebLogins {
     return this.#sendOn(url, { who: await this.#seal({ wanted, asked }, "who"), state: asked.state });
   }
 
-  /** Sends the person for whom a login is on to where it is done, and nobody else. */
+  /** Redirects the person for whom the login was begun to the authorization server. Refuses everybody else. */
   async who(query: URLSearchParams, cookies: ReadonlyMap<string, string>): Promise<Response> {
     const held = await this.#opened(Identifying, cookies.get(this.#cookieName(query)), "who");
     if (held === undefined || isOver(held.wanted) || held.asked.state !== query.get("state"))
@@ -189,7 +189,7 @@ export class WebLogins {
     return done;
   }
 
-  /** Resolves when another login is kept than there was. */
+  /** Resolves when the store has a newer login than before. */
   async #kept({ principal, server, until }: Wanted, signal: AbortSignal, why: () => string): Promise<void> {
     const { store, configuration } = this.#options;
     const key = loginKeyOf(principal, loginServer(configuration(), server));
@@ -273,7 +273,7 @@ function isOver({ until }: Wanted): boolean {
   return clock.wallMs() >= until;
 }
 
-/** What a browser reads instead of going on. */
+/** The page that a browser shows when the login cannot continue. */
 class RefusedError extends Error {
   override readonly name = "RefusedError";
   readonly status: number;

@@ -44,8 +44,14 @@ export interface Notice {
 export function noticeOf(question: WaitingQuestion, link: string | undefined): Notice {
   const { ticket, digest, request, context, program, expiresAt } = question;
   return {
-    ...{ ticket, digest, run_id: request.runId, principal: context.principal, source: context.source },
-    ...{ file_name: program.fileName, tool: request.tool, arguments: request.arguments ?? null },
+    ticket,
+    digest,
+    run_id: request.runId,
+    principal: context.principal,
+    source: context.source,
+    file_name: program.fileName,
+    tool: request.tool,
+    arguments: request.arguments ?? null,
     arguments_digest: request.argumentsDigest,
     reason: request.reason ?? null,
     origins: request.origins ?? [],

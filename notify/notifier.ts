@@ -142,7 +142,9 @@ export class Notifier {
     const { PATH, HOME, LANG } = this.#options.env;
     const signal = AbortSignal.any([this.#ending.signal, AbortSignal.timeout(COMMAND_MS)]);
     const child = spawn(program, args, {
-      ...{ signal, killSignal: "SIGKILL", stdio: ["pipe", "ignore", "ignore"] },
+      signal,
+      killSignal: "SIGKILL",
+      stdio: ["pipe", "ignore", "ignore"],
       env: Object.fromEntries(
         Object.entries({ PATH, HOME, LANG, PTC_TICKET: notice.ticket }).filter(([, value]) => value),
       ),

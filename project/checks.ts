@@ -16,7 +16,9 @@ export function composeChecks(
 ): Checks {
   const { redactor, env } = project;
   const checks = new Checks({
-    ...{ settings, redactor, env },
+    settings,
+    redactor,
+    env,
     readSecret: async (secret, signal) => (await readAuthSecret(secret, secrets, signal)) ?? "",
   });
   project.onClose(async () => checks.close());

@@ -1,14 +1,20 @@
-/** The logins of the person at this machine: at which servers there is one, how it begins, and how it ends. */
+/** The logins and secrets of the person at this machine: at which servers there is a login, how it begins and ends, and what the keyring keeps. */
+import type { Readable } from "node:stream";
+import { oneLine } from "../base/visible-text.ts";
 import { countTools } from "../catalog/parse-tool.ts";
 import type { RemoteServer } from "../configuration/configuration.ts";
 import { isRemote } from "../configuration/configured-servers.ts";
+import { KEYRING_NAME, KEYRING_NAME_RULE } from "../configuration/settings/server-settings.ts";
 import { beginLogin, type WaitingLogin } from "../logins/log-in.ts";
 import { type LoginStatus, type Logout, loginServer, loginStatus, logOut } from "../logins/logins.ts";
+import { UserSecrets } from "../secrets/user-secrets.ts";
 import type { OnLogin } from "../upstream/authorization/authorization.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
 import { LOCAL_USER } from "./local-user.ts";
 import type { Project } from "./open-project.ts";
+import { Refusal } from "./refusal.ts";
 import { composeUpstreams } from "./servers/upstreams.ts";
+import { readTextStream } from "./text-file.ts";
 
 /** Why something is not so, in one line. */
 export interface Why {
@@ -82,6 +88,35 @@ export async function loginsHere(
   return orWhy(() => loginStatus({ servers: asked, storage }, LOCAL_USER.principal, env));
 }
 
+/** Says what there is of a login, to continue the name of its server. */
+export function describeLogin(status: LoginStatus): string {
+  const { server, state, issuer = "", scope, wantedScope, expiresAt, renews, place } = status;
+  const again = `run \`ptc auth login ${server}\``;
+  switch (state) {
+    case "configured":
+      return "has no login: its credentials, if any, are in ptc.yaml";
+    case "caller":
+      return "is used with the token of whoever calls ptc over HTTP";
+    case "machine":
+      return "gets its tokens by client_credentials in ptc.yaml";
+    case "none":
+      return `not logged in; if it asks for a login, ${again}`;
+    case "ended":
+      return `the login at ${issuer} has ended: ${again}`;
+    case "logged_in": {
+      const parts = [
+        `logged in at ${oneLine(issuer, 200)}`,
+        ...(scope === undefined ? [] : [`scopes ${oneLine(scope, 200)}`]),
+        ...(renews === true ? ["renewed by itself"] : expiresAt === undefined ? [] : [`until ${expiresAt}`]),
+        ...(place === undefined ? [] : [`kept in ${place}`]),
+      ];
+      const more =
+        wantedScope === undefined ? "" : `; it wants more scopes (${oneLine(wantedScope, 200)}): ${again}`;
+      return `${parts.join(", ")}${more}`;
+    }
+  }
+}
+
 /** The server to log in to: the named one, or the only one with a login. */
 export async function serverToLogIn(
   { configuration }: Project,
@@ -107,4 +142,30 @@ async function orWhy<T>(work: () => Promise<T>): Promise<T | Why> {
     if (error instanceof UpstreamError) return { why: error.message };
     throw error;
   }
+}
+
+const MAX_SECRET_BYTES = 64 * 1024;
+
+/** The secrets of this user. @throws Refusal for a name that no secret can have. */
+export function secretNamed(
+  name: string,
+  env: Readonly<Record<string, string | undefined>>,
+): { keep(value: string): ReturnType<UserSecrets["set"]>; remove(): ReturnType<UserSecrets["delete"]> } {
+  if (!KEYRING_NAME.test(name)) throw new Refusal(`a name in the keyring has ${KEYRING_NAME_RULE}`);
+  const secrets = new UserSecrets(env);
+  return { keep: (value) => secrets.set(name, value), remove: () => secrets.delete(name) };
+}
+
+/** A secret from a pipe, without the line feed at its end. @throws Refusal */
+export async function readPipedSecret(stdin: Readable): Promise<string> {
+  return (await readTextStream(stdin, "stdin", MAX_SECRET_BYTES)).replace(/\r?\n$/, "");
+}
+
+/** @throws Refusal for a value that no secret can have. */
+export function refuseSecretValue(name: string, value: string): void {
+  if (value === "") throw new Refusal(`nothing was given for '${name}'; nothing was changed`);
+  if (value.includes("\0"))
+    throw new Refusal(`the value of '${name}' has a NUL character; nothing was changed`);
+  if (Buffer.byteLength(value) > MAX_SECRET_BYTES)
+    throw new Refusal(`the value of '${name}' is larger than ${MAX_SECRET_BYTES} bytes; nothing was changed`);
 }

@@ -1,6 +1,9 @@
-/** The rules about who may call what: their schema, their mistakes, and cases that try them. */
+/** The rules about who may call what: their schema, their mistakes, cases that try them, and what they decided in a run. */
+
 import type { ArchiveStore } from "../archive/archive-store.ts";
 import type { DamagedRun } from "../archive/listed-run.ts";
+import type { CallRecord, ValueFlow } from "../archive/run-record.ts";
+import { visibleLine } from "../base/visible-text.ts";
 import type { LocatedProblem, Rules } from "../broker/policy/cedar/cedar-rules.ts";
 import { PEOPLE_SCHEMA, RULE_SCHEMA } from "../broker/policy/cedar/rule-schema.ts";
 import { argumentMembers, lookUpMember } from "../catalog/schema-members.ts";
@@ -13,8 +16,14 @@ import { nothingPermitted, openRules, ruleSchemaJson } from "../configuration/po
 import { namedLabels } from "../configuration/policy/configured-flow.ts";
 import { unacceptedLabels, unknownAcceptedLabels } from "../configuration/policy/label-warnings.ts";
 import { type CaseResult, tryPolicyCases } from "../configuration/policy/policy-cases.ts";
+import { shortToolName } from "../server/reports/run-overview.ts";
+import { describeRecordedValues } from "../server/reports/value-flows.ts";
 import { loadProgramTools } from "../tools/program-tools.ts";
+import { Refusal } from "./refusal.ts";
+import { selectRun } from "./runs.ts";
 import { type Suggestions, suggestEntries } from "./suggestions.ts";
+import { layOutTable } from "./terminal/terminal.ts";
+import { readTextFile } from "./text-file.ts";
 
 /** The Cedar schema of rules about calls, or of rules about what is another's, as text and in Cedar's JSON format. */
 export function policySchema(subject: "calls" | "people"): { text: string; json(): Promise<unknown> } {
@@ -22,17 +31,20 @@ export function policySchema(subject: "calls" | "people"): { text: string; json(
   return { text, json: () => ruleSchemaJson(text) };
 }
 
+const MAX_CASES_BYTES = 4 * 1024 * 1024;
+
 /**
  * Decides about the calls of a file of cases, without making them.
  *
- * @param file the name of the file in messages.
- * @throws ConfigurationError for cases that cannot be read; CatalogError
+ * @param file its path, as seen from `cwd`.
+ * @throws Refusal, ConfigurationError for cases that cannot be read; CatalogError
  */
 export async function tryCases(
   configuration: Configuration,
-  text: string,
   file: string,
+  cwd: string,
 ): Promise<readonly CaseResult[]> {
+  const text = await readTextFile(file, cwd, MAX_CASES_BYTES);
   const { all } = await loadProgramTools(configuration);
   return tryPolicyCases(configuration, all, text, file);
 }
@@ -150,4 +162,75 @@ function unknownLabels({ all }: Rules, { servers }: Configuration): LocatedProbl
         return [{ file, line, message: `no server or tool has the label '${label}'${advice}` }];
       }),
   );
+}
+
+/** What decided about the calls of an archived run, as `ptc policy explain --json` prints it. */
+interface ExplainedRun {
+  run_id: string;
+  principal: string;
+  calls: readonly ExplainedCall[];
+}
+
+interface ExplainedCall {
+  /** The number of the call, from 1. */
+  call: number;
+  tool: string;
+  decision: string;
+  approver?: string;
+  rule: string | null;
+  reason: string | null;
+  values: readonly ValueFlow[];
+}
+
+/**
+ * Explains the decisions about the calls of an archived run.
+ *
+ * @param number one of the calls, from 1; by default all.
+ * @returns them, and a line about the other runs that the reference means.
+ * @throws Refusal when there is no such run or call; ArchiveError
+ */
+export async function explainRun(
+  archive: Pick<ArchiveStore, "find" | "read">,
+  reference: string,
+  number: string | undefined,
+): Promise<{ explained: ExplainedRun; others: string | undefined }> {
+  const { run: listed, others } = await selectRun(archive, reference);
+  const { record } = await archive.read(listed.run_id);
+  const calls = selectCalls(record.calls, number).map(
+    ({ seq, tool, decision, approver, rule, reason, values }): ExplainedCall => ({
+      call: seq + 1,
+      tool,
+      decision,
+      ...(approver === undefined ? {} : { approver }),
+      rule: rule ?? null,
+      reason: reason ?? null,
+      values: values ?? [],
+    }),
+  );
+  return { explained: { run_id: record.run_id, principal: record.principal, calls }, others };
+}
+
+function selectCalls(calls: readonly CallRecord[], number: string | undefined): readonly CallRecord[] {
+  if (number === undefined) return calls;
+  const call = calls.find(({ seq }) => String(seq + 1) === number);
+  if (call !== undefined) return [call];
+  const known = calls.length === 0 ? "this run made none" : `this run made ${calls.length}, from 1`;
+  throw new Refusal(`there is no call '${visibleLine(number)}': ${known}`);
+}
+
+/** Renders explained decisions for people: a line for each call, with the reason and the values below it. */
+export function renderExplained({ calls }: ExplainedRun): string {
+  if (calls.length === 0) return "this run made no calls";
+  const rows = calls.map(({ call, tool, decision, approver, rule }) => [
+    { text: `call ${call}` },
+    { text: visibleLine(shortToolName(tool)) },
+    { text: approver === undefined ? decision : `${decision} by ${visibleLine(approver)}` },
+    { text: rule === null ? "no entry or rule was about it" : visibleLine(rule) },
+  ]);
+  const lines = layOutTable(rows).flatMap((line, index) => {
+    const { reason = null, values = [] } = calls[index] ?? {};
+    const flows = describeRecordedValues(values).map((each) => `    ${visibleLine(each)}`);
+    return [line, ...(reason === null ? [] : [`    ${visibleLine(reason)}`]), ...flows];
+  });
+  return lines.join("\n");
 }

@@ -1,18 +1,21 @@
 /** Runs archived programs again, and says whether the same came out. */
+
 import { isAboutOneRun } from "../archive/archive-error.ts";
 import type { DamagedRun } from "../archive/listed-run.ts";
 import { oneLine } from "../base/visible-text.ts";
 import type { ObservedCall } from "../execution/call-log.ts";
+import type { ExecutedProgram } from "../execution/output/executed-run.ts";
 import { compareToRecord } from "../execution/replay/compare-calls.ts";
 import { loadReplayable, type Unreplayable } from "../execution/replay/load-replayable.ts";
 import type { Replayable } from "../execution/replay/recorded-run.ts";
 import type { Replayed } from "../execution/replay/replay-program.ts";
 import { selectReplayable } from "../execution/replay/select-replayable.ts";
+import type { ProgramRequest } from "../execution/run-request.ts";
 import { isSameLanguage } from "../languages/languages.ts";
 import type { Program } from "../languages/program.ts";
 import type { UnresolvedProgram } from "../languages/resolve-program.ts";
-import type { Envelope } from "../protocol/envelope.ts";
 import type { Host } from "./host.ts";
+import { localContext } from "./local-user.ts";
 import { openHost } from "./open-host.ts";
 import type { Project } from "./open-project.ts";
 import { Refusal } from "./refusal.ts";
@@ -24,6 +27,9 @@ export interface ReplayOptions {
   onConsole?: ((entry: { text: string }) => void) | undefined;
   signal: AbortSignal;
 }
+
+/** A recorded program that ran against the real servers, and what differed from the record. */
+export type LiveReplay = { executed: ExecutedProgram } & Awaited<ReturnType<typeof compareToRecord>>;
 
 /** The replays of a project. Its sandboxes end with the project. */
 export class Replays {
@@ -72,13 +78,24 @@ export class Replays {
     });
   }
 
-  /** How the calls and the result of a live run differ from the record. */
-  compare(
-    { run }: Replayable,
-    calls: readonly ObservedCall[],
-    envelope: Envelope,
-  ): ReturnType<typeof compareToRecord> {
-    return compareToRecord(run, calls, envelope);
+  /** Runs a recorded program against the real servers. How its calls and its result differ from the record comes with it. */
+  async runLive(
+    { run, limits, typecheck }: Replayable,
+    { onCall, ...asked }: Omit<ProgramRequest, "program" | "context" | "timeoutMs" | "typecheck">,
+  ): Promise<LiveReplay> {
+    const calls: ObservedCall[] = [];
+    const executed = await this.host.run({
+      ...asked,
+      program: run.program,
+      context: localContext("replay", this.#project.env),
+      timeoutMs: limits.timeoutMs,
+      typecheck,
+      onCall: (call) => {
+        calls.push(call);
+        onCall?.(call);
+      },
+    });
+    return { executed, ...(await compareToRecord(run, calls, executed.envelope)) };
   }
 }
 

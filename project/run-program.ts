@@ -1,18 +1,22 @@
 /** Runs a program of the local user, or continues a suspended run. */
+
 import { randomBytes } from "node:crypto";
+import { isObject } from "../base/json.ts";
 import { describeOffServers } from "../configuration/configured-servers.ts";
 import { refuseUnmatchedPatterns } from "../configuration/policy/configured-policy.ts";
 import type { ExecutedProgram } from "../execution/output/executed-run.ts";
 import type { ProgramRequest } from "../execution/run-request.ts";
 import { sealEnvelope } from "../execution/seal.ts";
+import { unnamedProgram } from "../languages/languages.ts";
 import { inputDigest, type Program } from "../languages/program.ts";
+import type { UnresolvedProgram } from "../languages/resolve-program.ts";
 import type { Envelope } from "../protocol/envelope.ts";
 import { buildFailure } from "../protocol/failure.ts";
 import { traceContextOf } from "../protocol/trace-context.ts";
 import { version } from "../system/package.ts";
 import { takeAnswered } from "./approvals.ts";
 import type { Host, HostOptions } from "./host.ts";
-import { localContext } from "./local-user.ts";
+import { LOCAL_USER, localContext } from "./local-user.ts";
 import { openHost } from "./open-host.ts";
 import type { Project } from "./open-project.ts";
 
@@ -66,9 +70,14 @@ export async function runProgram(
 const LOST =
   "the background host was lost while the program ran; it had begun to call tools, so it was not run again: look at what it has changed before you run it again";
 
-/** The envelope of a run whose host was lost after its first call. Nothing more is known about the run. */
-export function sealLostRun(runId: string, program: Program, maxBytes: number): Envelope {
-  return sealEnvelope(
+/** What is known of a run whose host was lost after its first call: its program, and an envelope that says so. */
+export function sealLostRun(
+  runId: string,
+  given: UnresolvedProgram,
+  { languages, execution }: Project["configuration"],
+): { program: Program; envelope: Envelope; resultFrom: undefined; wholeResultJson: undefined } {
+  const program = { ...unnamedProgram(languages), ...given };
+  const envelope = sealEnvelope(
     {
       runId,
       traceId: randomBytes(16).toString("hex"),
@@ -80,6 +89,26 @@ export function sealLostRun(runId: string, program: Program, maxBytes: number): 
       metrics: { duration_ms: 0, tool_calls: 0, tool_result_bytes: 0 },
     },
     { ok: false, error: buildFailure("InternalError", LOST) },
-    maxBytes,
+    execution.maxOutputBytes,
   );
+  return { program, envelope, resultFrom: undefined, wholeResultJson: undefined };
+}
+
+/** A program that shows that ptc works: it calls a tool that only reads and needs no arguments, or nothing if there is none. */
+export async function firstProgram(project: Project): Promise<UnresolvedProgram & { language: string }> {
+  const { language, fileName } = unnamedProgram(project.configuration.languages);
+  const view = (await project.tools()).callableFor(LOCAL_USER);
+  const tool = view.names().find((name) => {
+    const { annotations, inputSchema } = view.get(name) ?? {};
+    const required = isObject(inputSchema) ? inputSchema.required : undefined;
+    return annotations?.readOnlyHint === true && (!Array.isArray(required) || required.length === 0);
+  });
+  return { code: codeOfFirst(tool, language === "python"), data: {}, language, fileName };
+}
+
+function codeOfFirst(tool: string | undefined, isPython: boolean): string {
+  if (tool === undefined) return isPython ? 'result = "ptc works"\n' : 'globalThis.result = "ptc works";\n';
+  return isPython
+    ? `try:\n    answer = await call_tool("${tool}", {})\nexcept Exception as error:\n    answer = f"failed: {error}"\nresult = str(answer)[:300]\n`
+    : `const answer = await callTool("${tool}", {}).catch((error: unknown) => \`failed: \${error}\`);\nglobalThis.result = JSON.stringify(answer)?.slice(0, 300);\n`;
 }

@@ -1,18 +1,22 @@
 /** The archived runs of a project: which of them somebody means, and what is done with them. */
+
 import { type ArchiveStore, allRuns, type Pruned } from "../archive/archive-store.ts";
 import type { ArchivedRun } from "../archive/archived-run.ts";
-import type { DamagedRun, ListedRun } from "../archive/listed-run.ts";
+import type { DamagedRun, ListedRun, PageFilter } from "../archive/listed-run.ts";
 import { readRunFile, writeRunFile } from "../archive/portable/run-files.ts";
 import type { FoundRuns } from "../archive/run-reference.ts";
 import type { Stats } from "../archive/run-stats.ts";
-import { countNoun } from "../base/quantities.ts";
+import { countNoun, estimateTokens } from "../base/quantities.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { archivedOutput } from "../execution/output/archived-output.ts";
 import { joinOutput } from "../execution/output/whole-output.ts";
+import { FailureType } from "../protocol/failure.ts";
 import { readPageAssets } from "../server/pages/page.ts";
 import { renderRunPage } from "../server/pages/run-page.ts";
 import { type CountedRuns, renderStatsPage } from "../server/pages/stats-page.ts";
+import { runAsJson } from "../server/reports/run-json.ts";
 import { writePrivateFile } from "../system/private-file.ts";
+import { clientSessionOf } from "./local-user.ts";
 import type { Project } from "./open-project.ts";
 import { Refusal } from "./refusal.ts";
 
@@ -65,6 +69,41 @@ function notOne(reference: string, found: FoundRuns): Refusal {
     return new Refusal(`no run or input begins with ${reference}; \`ptc runs list\` shows what is archived`);
   const { candidates } = found;
   return new Refusal(`several runs or inputs begin with ${reference}: give more of ${candidates.join(", ")}`);
+}
+
+/** The ways in which a run can end, as a filter takes them. */
+export const STATUSES: readonly string[] = ["ok", "failed", ...FailureType.options];
+
+/**
+ * The newest archived runs that match a filter; none where nothing is archived.
+ *
+ * @param reference the input whose runs are meant; by default those of every input.
+ * @returns `isCut` says whether more than `limit` match.
+ * @throws Refusal for a reference that means no run; ArchiveError
+ */
+export async function findRuns(
+  archive: Pick<ArchiveStore, "find" | "list"> | undefined,
+  filter: PageFilter,
+  reference?: string | undefined,
+): Promise<{ runs: readonly ListedRun[]; damaged: readonly DamagedRun[]; isCut: boolean }> {
+  if (archive === undefined) return { runs: [], damaged: [], isCut: false };
+  const matching =
+    reference === undefined
+      ? filter
+      : { ...filter, inputDigest: (await selectRun(archive, reference)).run.input_digest };
+  const { runs, damaged, next } = await archive.list(matching);
+  const after = next === undefined ? undefined : await archive.list({ ...matching, before: next, limit: 1 });
+  return { runs, damaged, isCut: after?.next !== undefined };
+}
+
+/** A run of a list for programs that read it, with what it kept out of a model's context. */
+export function describeRun(run: ListedRun) {
+  return { ...run, kept_bytes: Math.max(0, run.result_bytes - run.returned_bytes) };
+}
+
+/** Counted runs for programs that read them, with the tokens that they kept out of a model's context. */
+export function describeStats(counted: Stats) {
+  return { ...counted, estimated_kept_tokens: estimateTokens(counted.total.kept_bytes) };
 }
 
 /** Imports the runs of a file that `exportRuns` wrote. @param path an absolute path. @throws ArchiveError */
@@ -133,6 +172,11 @@ function refuseManaged(days: number | undefined, { managed }: Configuration): vo
     );
 }
 
+/** A whole run as JSON, in parts. */
+export function jsonOfRun(run: ArchivedRun): ReturnType<typeof runAsJson> {
+  return runAsJson(run);
+}
+
 /** A run as a page that needs no network. */
 export function pageOfRun(run: ArchivedRun): Promise<string> {
   return renderRunPage(run, readPageAssets());
@@ -178,4 +222,18 @@ async function countedRuns(
     byTool.set(tool, new Set(called.runs.map(({ run_id }) => run_id)));
   }
   return { runs, byTool };
+}
+
+/**
+ * Reads `--client-session`: the beginning of a conversation's id, or `current` for the conversation of this shell.
+ *
+ * @throws Refusal
+ */
+export function readClientSession(text: string, env: Readonly<Record<string, string | undefined>>): string {
+  if (text !== "current") return text;
+  const session = clientSessionOf(env);
+  if (session !== undefined) return session;
+  throw new Refusal(
+    "--client-session: no client has started this shell, so there is no current one; give its id",
+  );
 }

@@ -77,7 +77,11 @@ export async function suggestEntries(
       const isKept = call.unkept === undefined;
       if (answer === undefined || (!isKept && answer !== "denied")) continue;
       calls.push({
-        ...{ runId: listed.run_id, call: call.seq + 1, tool: call.tool, answer, isKept },
+        runId: listed.run_id,
+        call: call.seq + 1,
+        tool: call.tool,
+        answer,
+        isKept,
         arguments: isKept ? await run.argumentsOf(call) : undefined,
       });
     }
@@ -129,7 +133,12 @@ export function suggest(calls: readonly AskedCall[], hasRules: boolean): Omit<Su
     const also = passes.filter(({ answer }) => answer === "nobody");
     const free = [...(all[0]?.keys() ?? [])].filter((path) => where.every((each) => each.path !== path));
     suggestions.push({
-      ...{ tool, where, free, entries: entriesOf(tool, where, permits), saves: approved.length, runs },
+      tool,
+      where,
+      free,
+      entries: entriesOf(tool, where, permits),
+      saves: approved.length,
+      runs,
       also: also.map(({ runId, call }) => ({ runId, call })),
     });
     permits = true;

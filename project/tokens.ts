@@ -1,6 +1,8 @@
 /** Tokens for agents that no issuer knows, which `ptc serve --http` takes. */
+
 import { visibleLine } from "../base/visible-text.ts";
 import type { Configuration, Scope } from "../configuration/configuration.ts";
+import { SCOPES } from "../configuration/settings/http-settings.ts";
 import { principalOfToken } from "../identity/caller.ts";
 import { TokenError, Tokens } from "../identity/tokens.ts";
 import { LockError } from "../system/lock-file.ts";
@@ -57,6 +59,18 @@ export async function listTokens(project: Project): Promise<KnownToken[]> {
 /** Ends a token. @param owner who made it in the console. @throws Refusal if there is none; ArchiveError */
 export function revokeToken(project: Project, name: string, owner: string | undefined): Promise<void> {
   return asked(() => tokensOf(project).revoke(name, owner));
+}
+
+/** The scopes that a token may have, as a list for people. */
+export const KNOWN_SCOPES = SCOPES.join(", ");
+
+/** The scopes that a user gives for a token; `ptc:run` where none is given. @throws Refusal */
+export function parseScopes(flag: string, given: readonly string[]): Scope[] {
+  if (given.length === 0) return ["ptc:run"];
+  const wrong = given.find((each) => !SCOPES.some((scope) => scope === each));
+  if (wrong !== undefined)
+    throw new Refusal(`${flag}: '${visibleLine(wrong)}' is not one of ${KNOWN_SCOPES}`);
+  return SCOPES.filter((scope) => given.includes(scope));
 }
 
 /** @throws Refusal that names the toolsets that there are. */

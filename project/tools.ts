@@ -123,7 +123,10 @@ export class ShownTools {
     const found = await catalog.search(query, { limit: options.limit, server: scope?.module });
     return {
       tools: found.tools.map(({ namespacedName: name, identifier, server, description }) => ({
-        ...{ name, identifier, server, description },
+        name,
+        identifier,
+        server,
+        description,
       })),
       total: found.total,
       fitsPoorly: found.fitsPoorly === true,

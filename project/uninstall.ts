@@ -1,4 +1,5 @@
 /** What ptc has put on a machine besides its package, and how each part of it is removed. */
+
 import { lstatSync, readdirSync, realpathSync, rmSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, dirname, join } from "node:path";
@@ -11,12 +12,14 @@ import { editEntry } from "../configuration/clients/edit-entry.ts";
 import { findPtcEntries, type PtcEntry } from "../configuration/clients/take-over.ts";
 import { projectFolder } from "../configuration/configuration-paths.ts";
 import { findConfiguration } from "../configuration/load.ts";
+import { pyodideFolder } from "../sandbox/wasm/pyodide.ts";
 import { type KeyringPackage, listKeyringAccounts, openKeyring } from "../secrets/keyring.ts";
 import { compileCacheFolder } from "../system/compile-cache.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import { linkOutOf } from "../system/link-out-of.ts";
 import { currentProcess, isDead, parseIdentity } from "../system/process-identity.ts";
 import { stateFolders } from "../system/state-directory.ts";
+import { stopHostAt } from "./background/host-control.ts";
 import { findHost, type HostPlace, UnsafePlaceError } from "./background/host-place.ts";
 import { changeFile, findUndoable, type Here, readIfThere, shownPath } from "./clients/client-files.ts";
 
@@ -50,11 +53,11 @@ export interface Machine {
 }
 
 /** This machine, as the environment of a command shows it. */
-export function thisMachine(env: EnvironmentVariables, stopHost: Machine["stopHost"]): Machine {
+export function thisMachine(env: EnvironmentVariables): Machine {
   return {
     runFolders: stateFolders(env, currentProcess()),
     images: async () => (await import("./sandboxes/image.ts")).openOwnImages(env),
-    stopHost,
+    stopHost: stopHostAt,
   };
 }
 
@@ -263,8 +266,8 @@ function findState(
       },
     });
   }
-  const compiled = compileCacheFolder(env);
-  if (isOwnFolder(compiled)) parts.push(folderPart("state", compiled));
+  for (const cached of [compileCacheFolder(env), pyodideFolder(env)])
+    if (isOwnFolder(cached)) parts.push(folderPart("state", cached));
   const home = join(env.XDG_STATE_HOME || join(env.HOME || homedir(), ".local/state"), "ptc");
   if (isOwnFolder(home) === false) warn(`${home} belongs to another user, and stays`);
   else if (isOwnFolder(home)) {

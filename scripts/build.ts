@@ -7,11 +7,11 @@ import { chmodSync, cpSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { basename, join } from "node:path";
 import { Command } from "commander";
 import { type BuildOptions, build } from "esbuild";
-import type { Surroundings } from "../cli/command.ts";
 import { type DeclaredCommand, describeCommands } from "../cli/declared-commands.ts";
 import { COMMANDS_FILE } from "../cli/front.ts";
 import { defineCommands } from "../cli/main.ts";
 import { Settings } from "../configuration/settings/settings.ts";
+import type { Surroundings } from "../project/surroundings.ts";
 import { buildReseedLibrary, RESEED_MACHINES } from "../runner-image/reseed-library.ts";
 import { withEsbuild, withoutUnused, withPartsLater, withPlainBuiltins } from "./bundled-parts.ts";
 import { mergeChunks, sourcesIn } from "./merged-chunks.ts";
@@ -77,9 +77,9 @@ const built = await Promise.all([
     ...shared,
     entryPoints: {
       "cli/main": "cli/main.ts",
-      "cli/background/ask-host": "cli/background/ask-host.ts",
-      "cli/background/background-host": "cli/background/background-host.ts",
-      "cli/completed-values": "cli/completed-values.ts",
+      "project/background/ask-host": "project/background/ask-host.ts",
+      "project/background/background-host": "project/background/background-host.ts",
+      "project/arguments/completed-values": "project/arguments/completed-values.ts",
       "base/faults": "base/faults.ts",
       ...Object.fromEntries(EXPORTED.map((path) => [path, `${path}.ts`])),
       "upstream/openapi/preparing-process": "upstream/openapi/preparing-process.ts",
@@ -143,10 +143,12 @@ const SANDBOX = ["cli/commands/run-command.ts", "project/open-project.ts"];
 const RUN = [...SANDBOX, "cli/commands/run.ts"];
 const DOCTOR = ["cli/commands/doctor.ts"];
 const merged = await mergeChunks({
-  ...{ root, metafile, options: { ...common, ...shared } },
+  root,
+  metafile,
+  options: { ...common, ...shared },
   groups: {
     // What all commands load, what those of a project do, and then what each needs besides.
-    main: [outputsOf(["cli/main.ts", "cli/background/ask-host.ts", "base/faults.ts"])],
+    main: [outputsOf(["cli/main.ts", "project/background/ask-host.ts", "base/faults.ts"])],
     project: [TOOLS, RUNS].map(outputsOf),
     archive: [RUNS, SANDBOX].map(outputsOf),
     sandbox: [outputsOf(SANDBOX)],
@@ -227,15 +229,18 @@ function declare(): void {
   const declared = [...EXPORTED, "library/api", "library/config"];
   const files = declared.map((path) => join(root, `${path}.ts`));
   const options = {
-    ...{
-      declaration: true,
-      emitDeclarationOnly: true,
-      isolatedDeclarations: true,
-      noCheck: true,
-      noResolve: true,
-    },
-    ...{ target: "es2023", module: "nodenext", allowImportingTsExtensions: true, verbatimModuleSyntax: true },
-    ...{ rootDir: root, outDir: dist, types: [] },
+    declaration: true,
+    emitDeclarationOnly: true,
+    isolatedDeclarations: true,
+    noCheck: true,
+    noResolve: true,
+    target: "es2023",
+    module: "nodenext",
+    allowImportingTsExtensions: true,
+    verbatimModuleSyntax: true,
+    rootDir: root,
+    outDir: dist,
+    types: [],
   };
   const configuration = join(dist, "tsconfig.json");
   writeFileSync(configuration, JSON.stringify({ compilerOptions: options, files }));

@@ -29,7 +29,9 @@ const ruff = new Workspace(
 );
 
 let faults = 0;
-for (const file of globSync("{runner-image,clients}/python/**/*.py", { cwd: root }).sort()) {
+for (const file of globSync("{runner-image,runner-image/wasm,clients}/python/**/*.py", {
+  cwd: root,
+}).sort()) {
   const path = join(root, file);
   const text = readFileSync(path, "utf8");
   const formatted = ruff.format(text);

@@ -80,11 +80,14 @@ function listPackages(installed: readonly string[]): object {
     const { name, version, license } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
     return {
       SPDXID: `SPDXRef-${name.replace(/[^A-Za-z0-9.-]+/g, "-")}-${version}`.replace("Ref--", "Ref-"),
-      ...{ name, versionInfo: version, downloadLocation: "NOASSERTION" },
+      name,
+      versionInfo: version,
+      downloadLocation: "NOASSERTION",
       licenseDeclared: typeof license === "string" ? license : "NOASSERTION",
       externalRefs: [
         {
-          ...{ referenceCategory: "PACKAGE-MANAGER", referenceType: "purl" },
+          referenceCategory: "PACKAGE-MANAGER",
+          referenceType: "purl",
           referenceLocator: `pkg:npm/${name.replace("@", "%40")}@${version}`,
         },
       ],
@@ -93,7 +96,8 @@ function listPackages(installed: readonly string[]): object {
   const [own] = packages;
   const about = { SPDXID: "SPDXRef-DOCUMENT", spdxVersion: "SPDX-2.3", dataLicense: "CC0-1.0" };
   return {
-    ...{ ...about, name: `${own?.name}-${own?.versionInfo}` },
+    ...about,
+    name: `${own?.name}-${own?.versionInfo}`,
     documentNamespace: `urn:ptc:${own?.versionInfo}:${createHash("sha256").update(JSON.stringify(packages)).digest("hex")}`,
     creationInfo: { created: "1970-01-01T00:00:00Z", creators: ["Tool: ptc-scripts-image"] },
     packages,

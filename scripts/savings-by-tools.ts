@@ -69,11 +69,18 @@ function readServer(file: string): ServerTools {
   const module = serverModule(name);
   const { server } = buildServerModel({ name, implementation, protocolVersion, tools }, module);
   return {
-    ...{ name, module, description: undefined, implementation: { name, version: "1" } },
+    name,
+    module,
+    description: undefined,
+    implementation: { name, version: "1" },
     tools: server.tools.map(
       ({ definition, identifier }) =>
         ({
-          ...{ ...definition, identifier, module, server: name, definitionDigest: definition.name },
+          ...definition,
+          identifier,
+          module,
+          server: name,
+          definitionDigest: definition.name,
           namespacedName: namespacedName(module, definition.name),
         }) as Tool,
     ),

@@ -41,8 +41,15 @@ export interface Seen {
 }
 
 export const USUAL: Cluster = {
-  ...{ rate: 1_000, pods: 50, bootS: 1.5, createsPerS: 20, claimS: 0.05 },
-  ...{ runS: 2, spread: 0.8, places: 10_000, burst: 1 },
+  rate: 1_000,
+  pods: 50,
+  bootS: 1.5,
+  createsPerS: 20,
+  claimS: 0.05,
+  runS: 2,
+  spread: 0.8,
+  places: 10_000,
+  burst: 1,
 };
 const LIMIT_S = 60;
 const BURST_S = 10;

@@ -1,5 +1,5 @@
 /** Builds the runner of the engine `wasm`: its process, and the files that it loads into the interpreter. */
-import { copyFileSync, mkdirSync } from "node:fs";
+import { copyFileSync, globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { type BuildOptions, type BuildResult, build } from "esbuild";
@@ -31,7 +31,10 @@ export async function buildWasmRunner(outdir: string): Promise<BuildResult<{ met
   const results = await Promise.all([
     build({
       ...common,
-      entryPoints: { runner: join(root, "runner-image/wasm/main.ts") },
+      entryPoints: {
+        runner: join(root, "runner-image/wasm/main.ts"),
+        python: join(root, "runner-image/wasm/python.ts"),
+      },
       outExtension: { ".js": ".mjs" },
       format: "esm",
       platform: "node",
@@ -50,5 +53,15 @@ export async function buildWasmRunner(outdir: string): Promise<BuildResult<{ met
   ]);
   const packaged = dirname(require.resolve("quickjs-wasi/package.json"));
   for (const [name, path] of Object.entries(BINARIES)) copyFileSync(join(packaged, path), join(outdir, name));
+  writeFileSync(join(outdir, "python.json"), JSON.stringify(pythonSources()));
   return results;
+}
+
+/** The texts of the Python runner, and of what prepares Pyodide for it, by their paths below /opt/ptc. */
+function pythonSources(): Record<string, string> {
+  const sources: Record<string, string> = {};
+  for (const folder of ["runner-image/python", "runner-image/wasm/python"])
+    for (const path of globSync("**/*.py", { cwd: join(root, folder) }).sort())
+      sources[path] = readFileSync(join(root, folder, path), "utf8");
+  return sources;
 }

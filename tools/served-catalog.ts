@@ -240,7 +240,10 @@ export class ServedCatalog implements LiveCatalog {
     const { configuration, authorizer } = this.#options;
     const ranking = this.#options.ranking?.under(configuration);
     const served = {
-      ...{ indexes: this.#indexes, unlisted: this.#unlisted, programs: this.#programs, ranking },
+      indexes: this.#indexes,
+      unlisted: this.#unlisted,
+      programs: this.#programs,
+      ranking,
       held: this.#held,
     };
     const tools = buildProgramTools(configuration, stored, authorizer, served);

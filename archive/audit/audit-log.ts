@@ -132,14 +132,13 @@ export class AuditLog {
       "connection",
       { principal: redact(principal) },
       {
-        ...{
-          server: redact(server),
-          destination: redact(host),
-          port: connection.port,
-          outcome: connection.outcome,
-        },
+        server: redact(server),
+        destination: redact(host),
+        port: connection.port,
+        outcome: connection.outcome,
         reason: reason && redact(reason),
-        ...{ sent_bytes: connection.sentBytes, received_bytes: connection.receivedBytes },
+        sent_bytes: connection.sentBytes,
+        received_bytes: connection.receivedBytes,
         duration_ms: connection.durationMs,
       },
     );

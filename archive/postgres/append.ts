@@ -92,7 +92,8 @@ export function prepareRun(
       origin: stored(origin),
       entry: entryDigest({ recordDigest, importedAt, origin }),
       tools: summarizeTools(record.calls).map(({ tool, server, ...counts }) => ({
-        ...{ name: toStored(tool), server: toStored(server) },
+        name: toStored(tool),
+        server: toStored(server),
         ...counts,
       })),
     },

@@ -157,7 +157,12 @@ export class PostgresRows implements StoredRows {
     );
     await this.#readAhead(place);
     return {
-      ...{ place, previous, link, recordDigest, importedAt, origin },
+      place,
+      previous,
+      link,
+      recordDigest,
+      importedAt,
+      origin,
       columns: Object.fromEntries(
         Object.entries(columns).map(([name, value]) => [
           name,

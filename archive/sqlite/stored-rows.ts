@@ -124,7 +124,13 @@ export class SqliteRows implements StoredRows {
       place,
     );
     return {
-      ...{ place, previous, link, recordDigest, importedAt, origin, columns },
+      place,
+      previous,
+      link,
+      recordDigest,
+      importedAt,
+      origin,
+      columns,
       tools: tools.map((each) => {
         if (!each.ok) return undefined;
         const { replay, ...counts } = each.row;

@@ -277,7 +277,8 @@ export class RunApprovals {
   get soFar(): ApprovalsSoFar {
     return {
       // What is the conversation's stays there, so that nothing of it counts twice.
-      ...{ state: this.#state, grants: this.#options.shared === undefined ? this.#grants.list() : [] },
+      state: this.#state,
+      grants: this.#options.shared === undefined ? this.#grants.list() : [],
       ...(this.#plan === undefined ? {} : { plan: this.#plan.kept(this.#askingAlone) }),
       ...(this.#asking === undefined ? {} : { asked: this.#asking }),
     };
@@ -377,7 +378,11 @@ export class RunApprovals {
     const { namespacedName, definitionDigest } = tool;
     const plan = this.#plan;
     const matched = await plan?.match({
-      ...{ tool: namespacedName, definitionDigest, arguments: args, asks: true, rule },
+      tool: namespacedName,
+      definitionDigest,
+      arguments: args,
+      asks: true,
+      rule,
     });
     if (plan !== undefined && matched !== undefined) {
       if (matched.kind === "approved")
@@ -492,7 +497,14 @@ export class RunApprovals {
     const isOfPlan = plan !== undefined && calls !== undefined && decision !== "run" && decision !== "later";
     if (isOfPlan)
       this.#plan = new PlanInForce({
-        ...{ plan, approved: calls, kept, used: [1], ended: isDenied ? [[1, null]] : [], by, how, proof },
+        plan,
+        approved: calls,
+        kept,
+        used: [1],
+        ended: isDenied ? [[1, null]] : [],
+        by,
+        how,
+        proof,
       });
     if (isDenied && (calls ?? []).length === 0) this.#tell(request, server, { decision: "denied", by, how });
     else
@@ -506,7 +518,10 @@ export class RunApprovals {
     if (isDenied) this.#state = "DENIED";
     else if (this.#state === "NOT_REQUIRED") this.#state = "APPROVED";
     return {
-      ...{ decision: decision === "later" ? "denied" : APPROVALS[decision], by, isUnasked, why },
+      decision: decision === "later" ? "denied" : APPROVALS[decision],
+      by,
+      isUnasked,
+      why,
       ...(isOfPlan ? { planned: 1 } : {}),
     };
   }

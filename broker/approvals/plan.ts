@@ -108,7 +108,8 @@ export function planOf(
   ]);
   const digest = digestOf(reads.length === 0 ? about : [about, reads]);
   return {
-    ...{ digest, calls },
+    digest,
+    calls,
     ...(reads.length === 0 ? {} : { reads }),
     ...(more === undefined ? {} : { more }),
   };
@@ -138,7 +139,9 @@ export function withArguments(plan: Plan, shown: (args: unknown) => unknown): Pl
   return {
     ...plan,
     calls: plan.calls.map((call) => ({
-      ...{ ...call, arguments: shown(call.arguments), open: open(call.open) },
+      ...call,
+      arguments: shown(call.arguments),
+      open: open(call.open),
     })),
   };
 }

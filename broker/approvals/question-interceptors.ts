@@ -50,7 +50,8 @@ export function redactQuestion(
 ): ApprovalRequest {
   const { plan } = request;
   return {
-    ...{ ...request, arguments: redact(request.arguments) },
+    ...request,
+    arguments: redact(request.arguments),
     ...(plan === undefined ? {} : { plan: withArguments(plan, redact) }),
   };
 }

@@ -254,8 +254,16 @@ const BASE64 = /[A-Za-z0-9+/_-]{12,}={0,2}/g;
 const HEX = /\b(?:[0-9a-fA-F]{2}){8,}\b/g;
 const ENTITY = /&(?:#(\d{1,7})|#[xX]([0-9a-fA-F]{1,6})|(amp|lt|gt|quot|apos|nbsp|commat|period|colon|sol));/g;
 const NAMED: Readonly<Record<string, string>> = {
-  ...{ amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: " " },
-  ...{ commat: "@", period: ".", colon: ":", sol: "/" },
+  amp: "&",
+  lt: "<",
+  gt: ">",
+  quot: '"',
+  apos: "'",
+  nbsp: " ",
+  commat: "@",
+  period: ".",
+  colon: ":",
+  sol: "/",
 };
 
 /**

@@ -356,7 +356,11 @@ export class RunFlow {
     for (const label of [...certain, ...possible])
       if (!this.#read.has(label)) this.#read.set(label, { label, tool });
     const origin: Omit<Origin, "labels"> = {
-      ...{ kind: "result", tool, server, seq, run: this.#run },
+      kind: "result",
+      tool,
+      server,
+      seq,
+      run: this.#run,
       isEcho: this.#conversation.wasGiven(server),
     };
     if (parts === undefined) {
@@ -831,7 +835,10 @@ function joined({ path, value }: Leaf, parts: readonly LeafFlow[]): LeafFlow {
   const own = all((part) => part.own ?? []);
   const origins = new Map(parts.flatMap((part) => part.origins).map((each) => [JSON.stringify(each), each]));
   return {
-    ...{ path, value, labels, origins: [...origins.values()] },
+    path,
+    value,
+    labels,
+    origins: [...origins.values()],
     undecided: all((part) => part.undecided).filter((label) => !labels.includes(label)),
     possible: all((part) => part.possible),
     isSaid: parts.every(({ isSaid }) => isSaid),

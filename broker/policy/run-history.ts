@@ -164,7 +164,10 @@ export class RunState {
     if (this.#reads.has(key)) return;
     this.#servers.add(server);
     const read: RunRead = {
-      ...{ seq, tool: namespacedName, server, name },
+      seq,
+      tool: namespacedName,
+      server,
+      name,
       ...(labels === undefined ? {} : { labels }),
     };
     this.#reads.set(key, read);

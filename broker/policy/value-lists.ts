@@ -123,7 +123,10 @@ function readValue(value: NonNullable<Leaf["value"]>): ReadValue {
   const plain = withoutName(text).toLowerCase();
   let known: PlaceForms | undefined;
   return {
-    ...{ text, plain, isSeparated: SEPARATING.test(plain), ats: countOf(plain, "@") },
+    text,
+    plain,
+    isSeparated: SEPARATING.test(plain),
+    ats: countOf(plain, "@"),
     forms: () => {
       known ??= placeForms(plain);
       return known;

@@ -75,7 +75,11 @@ export function parseLearned(text: Uint8Array): LearnedTypes | undefined {
 /** Renders the text of the file, with one tool on each line. Equal types give equal bytes. */
 export function renderLearned(types: LearnedTypes): string {
   const tools = sorted(types.values()).map(({ server, tool, definition, calls, schema }) => ({
-    ...{ server, tool, definition, calls, schema },
+    server,
+    tool,
+    definition,
+    calls,
+    schema,
   }));
   const lines = tools.map((tool) => JSON.stringify(tool));
   return `{"version":1,"tools":[\n${lines.join(",\n")}\n]}\n`;

@@ -108,8 +108,17 @@ function toolInOrder(tool: CatalogTool) {
   const { name, identifier, title, description, inputSchema, outputSchema, unwraps, annotations } = tool;
   const { icons, _meta, method } = tool;
   return {
-    ...{ name, identifier, title, description, inputSchema, outputSchema, unwraps, annotations },
-    ...{ icons, _meta, method },
+    name,
+    identifier,
+    title,
+    description,
+    inputSchema,
+    outputSchema,
+    unwraps,
+    annotations,
+    icons,
+    _meta,
+    method,
   };
 }
 

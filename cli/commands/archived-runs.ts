@@ -1,10 +1,8 @@
-import type { ArchiveStore } from "../../archive/archive-store.ts";
-import type { DamagedRun } from "../../archive/listed-run.ts";
 import { countNoun } from "../../base/quantities.ts";
 import { oneLine } from "../../base/visible-text.ts";
-import type { Configuration } from "../../configuration/configuration.ts";
-import { clientSessionOf } from "../../project/local-user.ts";
-import { type Surroundings, tell, UsageError } from "../command.ts";
+import type { Project } from "../../project/open-project.ts";
+import type { Surroundings } from "../../project/surroundings.ts";
+import { tell, UsageError } from "../command.ts";
 import { inProject } from "../project-command.ts";
 
 /**
@@ -16,7 +14,7 @@ import { inProject } from "../project-command.ts";
 export async function withArchive<T>(
   flags: { config?: string },
   surroundings: Surroundings,
-  work: (archive: ArchiveStore | undefined, configuration: Configuration) => Promise<T>,
+  work: (archive: Project["runs"] | undefined, configuration: Project["configuration"]) => Promise<T>,
 ): Promise<T> {
   return inProject(flags, surroundings, async ({ configuration, runs, placeOfRuns }) => {
     const exists = await runs.exists();
@@ -29,7 +27,7 @@ const MAX_NAMED = 20;
 
 /** Names the damaged runs that were left out, and says what to do about them. */
 export async function tellDamaged(
-  damaged: readonly DamagedRun[],
+  damaged: readonly { message: string }[],
   { stderr }: Pick<Surroundings, "stderr">,
 ): Promise<void> {
   if (damaged.length === 0) return;
@@ -64,19 +62,5 @@ export function parseMoment(option: string, text: string, nowMs: number): number
   if (day.startsWith(text.slice(0, 10)) && day !== "") return moment;
   throw new UsageError(
     `${option}: '${text.slice(0, 80)}' is not a time; give 24h, 7d, or a date like 2026-11-01`,
-  );
-}
-
-/**
- * Reads `--client-session`: the beginning of a conversation's id, or `current` for the conversation of this shell.
- *
- * @throws UsageError
- */
-export function readClientSession(text: string, env: Readonly<Record<string, string | undefined>>): string {
-  if (text !== "current") return text;
-  const session = clientSessionOf(env);
-  if (session !== undefined) return session;
-  throw new UsageError(
-    "--client-session: no client has started this shell, so there is no current one; give its id",
   );
 }

@@ -4,6 +4,10 @@ import { jsonLine } from "../../base/json.ts";
 import { countNoun } from "../../base/quantities.ts";
 import { oneLine, visibleLine } from "../../base/visible-text.ts";
 import { KNOWN_EVENTS, parseEvents, type ShownAuditLine, showAudit } from "../../project/audit.ts";
+import { shortRunId } from "../../project/run-report/runs-text.ts";
+import { readClientSession } from "../../project/runs.ts";
+import type { Surroundings } from "../../project/surroundings.ts";
+import { type Terminal, terminalOf } from "../../project/terminal/terminal.ts";
 import {
   CONFIG,
   type CommonFlags,
@@ -12,15 +16,12 @@ import {
   type ExitCode,
   exitOnSignals,
   parseLimit,
-  type Surroundings,
   tell,
   UsageError,
   write,
 } from "../command.ts";
 import { openProjectOf } from "../project-command.ts";
-import { shortRunId } from "../run-report/list-text.ts";
-import { type Terminal, terminalOf } from "../terminal/terminal.ts";
-import { parseMoment, readClientSession } from "./archived-runs.ts";
+import { parseMoment } from "./archived-runs.ts";
 
 const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 1_000_000;

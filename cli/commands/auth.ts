@@ -3,13 +3,18 @@ import { Writable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { jsonLine } from "../../base/json.ts";
 import { oneLine, visibleLine } from "../../base/visible-text.ts";
-import { KEYRING_NAME, KEYRING_NAME_RULE } from "../../configuration/settings/server-settings.ts";
-import type { WaitingLogin } from "../../logins/log-in.ts";
-import type { LoginStatus } from "../../logins/logins.ts";
-import { logIn, loginsHere, logOutHere, serverToLogIn } from "../../project/logins.ts";
+import {
+  describeLogin,
+  logIn,
+  loginsHere,
+  logOutHere,
+  readPipedSecret,
+  refuseSecretValue,
+  secretNamed,
+  serverToLogIn,
+} from "../../project/logins.ts";
 import type { Project } from "../../project/open-project.ts";
-import { readTextStream } from "../../project/text-file.ts";
-import { UserSecrets } from "../../secrets/user-secrets.ts";
+import type { Surroundings } from "../../project/surroundings.ts";
 import {
   CONFIG,
   type CommonFlags,
@@ -18,7 +23,6 @@ import {
   EXIT,
   type ExitCode,
   exitOnSignals,
-  type Surroundings,
   tell,
   UsageError,
   write,
@@ -87,40 +91,10 @@ async function showStatus(
     return EXIT.failed;
   }
   const width = Math.max(0, ...all.map(({ server }) => server.length));
-  const lines = all.map((status) => `${status.server.padEnd(width)}  ${describe(status)}\n`);
+  const lines = all.map((status) => `${status.server.padEnd(width)}  ${describeLogin(status)}\n`);
   await write(stdout, flags.json ? `${jsonLine(all)}\n` : lines.join(""));
   return EXIT.done;
 }
-
-function describe(status: LoginStatus): string {
-  const { server, state, issuer = "", scope, wantedScope, expiresAt, renews, place } = status;
-  const again = `run \`ptc auth login ${server}\``;
-  switch (state) {
-    case "configured":
-      return "has no login: its credentials, if any, are in ptc.yaml";
-    case "caller":
-      return "is used with the token of whoever calls ptc over HTTP";
-    case "machine":
-      return "gets its tokens by client_credentials in ptc.yaml";
-    case "none":
-      return `not logged in; if it asks for a login, ${again}`;
-    case "ended":
-      return `the login at ${issuer} has ended: ${again}`;
-    case "logged_in": {
-      const parts = [
-        `logged in at ${oneLine(issuer, 200)}`,
-        ...(scope === undefined ? [] : [`scopes ${oneLine(scope, 200)}`]),
-        ...(renews === true ? ["renewed by itself"] : expiresAt === undefined ? [] : [`until ${expiresAt}`]),
-        ...(place === undefined ? [] : [`kept in ${place}`]),
-      ];
-      const more =
-        wantedScope === undefined ? "" : `; it wants more scopes (${oneLine(wantedScope, 200)}): ${again}`;
-      return `${parts.join(", ")}${more}`;
-    }
-  }
-}
-
-const MAX_BYTES = 64 * 1024;
 
 /** `ptc auth set NAME` */
 const defineSet = defineCommand("set", set, (command) =>
@@ -140,10 +114,9 @@ async function set(
   surroundings: Surroundings,
 ): Promise<ExitCode> {
   const { stdout, stderr, env } = surroundings;
-  if (!KEYRING_NAME.test(name)) throw new UsageError(`a name in the keyring has ${KEYRING_NAME_RULE}`);
-  const secrets = new UserSecrets(env);
+  const secret = secretNamed(name, env);
   if (remove) {
-    const removed = await secrets.delete(name);
+    const removed = await secret.remove();
     if (!removed.ok) return failed(removed.why);
     if (!removed.wasThere) throw new UsageError(`there is no '${name}' that \`ptc auth set\` has kept`);
     await write(stdout, `'${name}' is removed\n`);
@@ -151,7 +124,7 @@ async function set(
   }
   const value = await readValue(name, surroundings);
   if (value === undefined) return EXIT.failed;
-  const kept = await secrets.set(name, value);
+  const kept = await secret.keep(value);
   if (!kept.ok) return failed(kept.why);
   await write(stdout, `'${name}' is kept in ${kept.where}; ptc.yaml takes it as { keyring: ${name} }\n`);
   return EXIT.done;
@@ -170,13 +143,9 @@ async function readValue(name: string, surroundings: Surroundings): Promise<stri
   const value =
     stdin.isTTY === true
       ? await readHidden(`Value of '${name}' (it is not shown): `, surroundings)
-      : (await readTextStream(stdin, "stdin", MAX_BYTES)).replace(/\r?\n$/, "");
+      : await readPipedSecret(stdin);
   if (value === undefined) return undefined;
-  if (value === "") throw new UsageError(`nothing was given for '${name}'; nothing was changed`);
-  if (value.includes("\0"))
-    throw new UsageError(`the value of '${name}' has a NUL character; nothing was changed`);
-  if (Buffer.byteLength(value) > MAX_BYTES)
-    throw new UsageError(`the value of '${name}' is larger than ${MAX_BYTES} bytes; nothing was changed`);
+  refuseSecretValue(name, value);
   return value;
 }
 
@@ -267,6 +236,8 @@ export async function login(
   if (problem !== undefined) await tell(stderr, oneLine(problem));
   return problem === undefined ? EXIT.done : EXIT.failed;
 }
+
+type WaitingLogin = Parameters<Parameters<typeof logIn>[2]>[0];
 
 async function waitForPerson(
   waiting: WaitingLogin,

@@ -1,25 +1,23 @@
 import { jsonLine, writeJson } from "../../base/json.ts";
 import { oneLine, visibleLine, visibleLines } from "../../base/visible-text.ts";
-import { describeTypes, type Parameter, toolParameters } from "../../catalog/arguments.ts";
+import { type HowCalled, readCallArguments, renderCallHelp } from "../../project/arguments/call-arguments.ts";
 import { Caller, type MadeCall } from "../../project/caller.ts";
 import type { Project } from "../../project/open-project.ts";
-import { placeholderOf, readCallArguments } from "../arguments/call-arguments.ts";
+import { SIGNALS, type Surroundings } from "../../project/surroundings.ts";
+import { buildApprover, refusePatterns } from "../../project/terminal/approver.ts";
+import { ProgramConsole } from "../../project/terminal/program-console.ts";
+import { terminalOf } from "../../project/terminal/terminal.ts";
 import {
   CONFIG,
   collect,
   type DefineCommand,
   EXIT,
   type ExitCode,
-  SIGNALS,
-  type Surroundings,
   tell,
   UsageError,
   write,
 } from "../command.ts";
 import { inProject } from "../project-command.ts";
-import { buildApprover, refusePatterns } from "../terminal/approver.ts";
-import { ProgramConsole } from "../terminal/program-console.ts";
-import { layOutTable, type Terminal, terminalOf } from "../terminal/terminal.ts";
 
 interface CallFlags {
   config?: string;
@@ -81,10 +79,9 @@ async function call(
     await write(stdout, renderCallHelp(tool, terminalOf(stdout, env), byTool(tool)));
     return EXIT.done;
   }
-  const parameters = toolParameters(tool.inputSchema);
   const args = await readCallArguments(
     { words, json: flags.json },
-    { name: visibleLine(tool.namespacedName), parameters },
+    { name: visibleLine(tool.namespacedName), inputSchema: tool.inputSchema },
     surroundings,
   );
   const console = new ProgramConsole(surroundings, configuration.execution.maxStderrBytes);
@@ -133,20 +130,6 @@ function renderAnswer(data: unknown, isTerminal: boolean): string {
   return isTerminal ? `${visibleLines(writeJson(data, 2) ?? "null")}\n` : `${jsonLine(data)}\n`;
 }
 
-const MAX_PARAMETERS = 200;
-const MAX_DESCRIPTION_CHARS = 4_000;
-const MAX_LINE_CHARS = 300;
-const MAX_CHOICES = 12;
-
-/** How a tool or a program is called from a shell. */
-interface HowCalled {
-  title: string;
-  /** The text before the value of an argument. */
-  nameOf: (parameter: Pick<Parameter, "name">) => string;
-  /** The command without arguments. */
-  call: string;
-}
-
 function byTool({ namespacedName, server, name }: ReturnType<Caller["find"]>): HowCalled {
   const called = `${server}.${name}`;
   return {
@@ -154,57 +137,4 @@ function byTool({ namespacedName, server, name }: ReturnType<Caller["find"]>): H
     nameOf: (parameter) => `${visibleLine(parameter.name)}=`,
     call: `ptc call ${/^[\w.-]+$/.test(called) ? called : "SERVER.TOOL"}`,
   };
-}
-
-/** The help for a tool from its schema: its arguments, and how to call it from a shell. */
-export function renderCallHelp(
-  tool: { description?: string | undefined; inputSchema: unknown },
-  { style }: Terminal,
-  { title, nameOf, call }: HowCalled,
-): string {
-  const { parameters, isOpen } = toolParameters(tool.inputSchema);
-  const shown = parameters.slice(0, MAX_PARAMETERS);
-  const rows = shown.map((parameter) => [
-    { text: `  ${nameOf(parameter)}${placeholderOf(parameter)}` },
-    { text: describe(parameter) },
-  ]);
-  const required = shown.filter(({ isRequired }) => isRequired);
-  const example = required.map((parameter) => ` ${nameOf(parameter)}${placeholderOf(parameter)}`);
-  const sections = [
-    style("bold", title),
-    ...(tool.description === undefined
-      ? []
-      : [visibleLines(tool.description.slice(0, MAX_DESCRIPTION_CHARS)).trim()]),
-    parameters.length === 0
-      ? isOpen
-        ? "It takes any arguments."
-        : "It takes no arguments."
-      : [
-          "Arguments:",
-          ...layOutTable(rows),
-          ...(parameters.length > shown.length ? [`  and ${parameters.length - shown.length} more`] : []),
-          ...(isOpen ? ["  and any others"] : []),
-        ].join("\n"),
-    `Example:\n  ${call}${example.join("")}`,
-  ];
-  return `${sections.join("\n\n")}\n`;
-}
-
-function describe(parameter: Parameter): string {
-  const { isRequired, types, choices, description, default: byDefault } = parameter;
-  const facts = [
-    ...(isRequired ? ["required"] : []),
-    ...(choices === undefined
-      ? types === undefined
-        ? []
-        : [describeTypes(types)]
-      : [
-          `one of ${choices
-            .slice(0, MAX_CHOICES)
-            .map((choice) => writeJson(choice))
-            .join(", ")}${choices.length > MAX_CHOICES ? ", ..." : ""}`,
-        ]),
-    ...(byDefault === undefined ? [] : [`by default ${writeJson(byDefault)}`]),
-  ].join(", ");
-  return oneLine([facts, ...(description === undefined ? [] : [description])].join(". "), MAX_LINE_CHARS);
 }

@@ -3,16 +3,8 @@ import { messageOf } from "../../base/faults.ts";
 import { oneLine } from "../../base/visible-text.ts";
 import { type LocalConsole, openLocalConsole } from "../../project/console/local-console.ts";
 import type { Project } from "../../project/open-project.ts";
-import {
-  CONFIG,
-  EXIT,
-  type ExitCode,
-  SIGNALS,
-  type Surroundings,
-  tell,
-  UsageError,
-  write,
-} from "../command.ts";
+import { SIGNALS, type Surroundings } from "../../project/surroundings.ts";
+import { CONFIG, EXIT, type ExitCode, tell, UsageError, write } from "../command.ts";
 import { canOpenBrowser, openBrowser } from "../open-browser.ts";
 import { defineProjectCommand } from "../project-command.ts";
 

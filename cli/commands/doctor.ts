@@ -2,7 +2,7 @@ import { jsonLine } from "../../base/json.ts";
 import { oneLine, visibleLine } from "../../base/visible-text.ts";
 import { examine, type Finding } from "../../project/doctor/examine.ts";
 import { type ExaminedWalls, examineWalls } from "../../project/doctor/examine-walls.ts";
-import { LOCAL_USER } from "../../project/local-user.ts";
+import type { Surroundings } from "../../project/surroundings.ts";
 import { engineSetupScript } from "../../system/package.ts";
 import {
   CONFIG,
@@ -11,7 +11,6 @@ import {
   EXIT,
   type ExitCode,
   exitOnSignals,
-  type Surroundings,
   tell,
   write,
 } from "../command.ts";
@@ -60,7 +59,7 @@ async function doctor(flags: DoctorFlags, surroundings: Surroundings): Promise<E
   const { env, stdout, stderr } = surroundings;
   exitOnSignals(surroundings);
   const onWarning = (message: string) => void tell(stderr, oneLine(message));
-  const options = { flag: flags.config, env, cwd: surroundings.cwd(), ...LOCAL_USER, onWarning };
+  const options = { flag: flags.config, env, cwd: surroundings.cwd(), onWarning };
   const findings: Omit<Finding, "area">[] = [];
   let exitCode: ExitCode = EXIT.done;
   for await (const { area, ...finding } of examine(options)) {

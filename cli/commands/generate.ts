@@ -3,25 +3,23 @@ import type { Writable } from "node:stream";
 import { jsonLine } from "../../base/json.ts";
 import { countNoun } from "../../base/quantities.ts";
 import { visibleLine } from "../../base/visible-text.ts";
-import type { Generation } from "../../generation/generate.ts";
 import {
   describeFailures,
   describeWritten,
+  ProjectGenerator,
   proposalWarnings,
   renderCheck,
   renderWritten,
   writeWarnings,
-} from "../../generation/report.ts";
-import { ProjectGenerator } from "../../project/generate.ts";
+} from "../../project/generate.ts";
 import type { Project } from "../../project/open-project.ts";
+import { SIGNALS, type Surroundings } from "../../project/surroundings.ts";
 import {
   CONFIG,
   type CommonFlags,
   EXIT,
   type ExitCode,
   exitOnSignals,
-  SIGNALS,
-  type Surroundings,
   tell,
   UsageError,
   write,
@@ -96,6 +94,8 @@ export async function generate(
   });
   return EXIT.done;
 }
+
+type Generation = Awaited<ReturnType<ProjectGenerator["propose"]>>;
 
 interface Context {
   generator: ProjectGenerator;

@@ -1,10 +1,8 @@
 import { jsonLine } from "../../base/json.ts";
 import { formatDuration } from "../../base/quantities.ts";
 import { oneLine } from "../../base/visible-text.ts";
-import { killHost } from "../../project/background/host-files.ts";
-import { findHost, findProject, placeOf, UnsafePlaceError } from "../../project/background/host-place.ts";
-import { askOnce, connectTo } from "../background/ask-host.ts";
-import type { HostStatus } from "../background/host-messages.ts";
+import { findBackgroundHost, statusOfHost, stopHostAt } from "../../project/background/host-control.ts";
+import type { Surroundings } from "../../project/surroundings.ts";
 import {
   CONFIG,
   type CommonFlags,
@@ -12,13 +10,9 @@ import {
   defineGroup,
   EXIT,
   type ExitCode,
-  type Surroundings,
   tell,
-  UsageError,
   write,
 } from "../command.ts";
-
-const ANSWER_PATIENCE_MS = 5_000;
 
 /** `ptc host status|stop` */
 export const hostCommand = defineGroup(
@@ -46,10 +40,9 @@ const defineStop = defineCommand("stop", stop, (command) =>
 );
 
 async function status(flags: CommonFlags, surroundings: Surroundings): Promise<ExitCode> {
-  const reached = await reach(flags, surroundings);
+  const reached = findBackgroundHost(flags.config, surroundings);
   const { stdout, stderr } = surroundings;
-  const answer = typeof reached === "string" ? undefined : await askHostAt(reached, "status");
-  const found = answer?.kind === "status" ? answer.status : undefined;
+  const found = typeof reached === "string" ? undefined : await statusOfHost(reached);
   if (flags.json) {
     const { identity: _, ...shown } = found ?? {};
     await write(stdout, `${jsonLine({ running: found !== undefined, ...(found && { host: shown }) })}\n`);
@@ -62,7 +55,7 @@ async function status(flags: CommonFlags, surroundings: Surroundings): Promise<E
 }
 
 async function stop(flags: CommonFlags, surroundings: Surroundings): Promise<ExitCode> {
-  const reached = await reach(flags, surroundings);
+  const reached = findBackgroundHost(flags.config, surroundings);
   const say = (line: string) => tell(surroundings.stderr, oneLine(line));
   if (typeof reached === "string") {
     await say(reached);
@@ -72,45 +65,14 @@ async function stop(flags: CommonFlags, surroundings: Surroundings): Promise<Exi
   return EXIT.done;
 }
 
-/** Asks a host to end, and kills it if it does not answer. Returns the outcome as text. */
-export async function stopHostAt({ socket, token }: { socket: string; token: string }): Promise<string> {
-  const answer = await askHostAt({ socket, token }, "stop");
-  if (answer?.kind === "stopping") {
-    const { running } = answer;
-    const rest = running === 0 ? "" : `; it ends with the last of the commands that it runs (${running})`;
-    return `the background host was stopped${rest}`;
-  }
-  const pid = killHost(socket);
-  return pid === undefined
-    ? "the background host has ended unexpectedly"
-    : `the background host did not answer, and its process ${pid} was killed`;
-}
-
-async function askHostAt({ socket, token }: { socket: string; token: string }, wants: "status" | "stop") {
-  const connection = await connectTo(socket);
-  if (typeof connection === "string") return undefined;
-  try {
-    return await askOnce(connection, wants, { token, patienceMs: ANSWER_PATIENCE_MS });
-  } finally {
-    connection.destroy();
-  }
-}
-
-/** The host of this project, or why there is none to ask. @throws UsageError */
-async function reach({ config }: CommonFlags, { env, cwd }: Surroundings) {
-  const project = findProject({ flag: config, env, cwd: cwd() });
-  if (project === undefined) throw new UsageError(`${config ?? "the configuration"}: there is no such file`);
-  try {
-    const found = findHost(placeOf(project, env));
-    if (found === undefined) return "no background host runs for this project";
-    return found;
-  } catch (error) {
-    if (error instanceof UnsafePlaceError) throw new UsageError(error.message);
-    throw error;
-  }
-}
-
-function render({ pid, version, started, idleMs, running, served }: HostStatus): string {
+function render({
+  pid,
+  version,
+  started,
+  idleMs,
+  running,
+  served,
+}: NonNullable<Awaited<ReturnType<typeof statusOfHost>>>): string {
   const lines = [
     `process ${pid}, ptc ${version}, started ${started}`,
     `runs ${running} commands now, has run ${served}`,

@@ -2,6 +2,7 @@ import { jsonLine } from "../../base/json.ts";
 import { formatBytes } from "../../base/quantities.ts";
 import { oneLine } from "../../base/visible-text.ts";
 import { buildImage, clusterManifests, pruneUnusedImages } from "../../project/sandboxes/image.ts";
+import type { Surroundings } from "../../project/surroundings.ts";
 import {
   CONFIG,
   type CommonFlags,
@@ -9,7 +10,6 @@ import {
   defineGroup,
   EXIT,
   type ExitCode,
-  type Surroundings,
   tell,
   UsageError,
   write,

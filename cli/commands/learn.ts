@@ -3,13 +3,13 @@ import { countNoun } from "../../base/quantities.ts";
 import { visibleLine, visibleLines } from "../../base/visible-text.ts";
 import { type LearnedTool, Learning } from "../../project/learning.ts";
 import type { Project } from "../../project/open-project.ts";
+import type { Surroundings } from "../../project/surroundings.ts";
 import {
   CONFIG,
   type CommonFlags,
   defineGroup,
   EXIT,
   type ExitCode,
-  type Surroundings,
   tell,
   UsageError,
   write,

@@ -1,9 +1,10 @@
 import { jsonLine } from "../../base/json.ts";
 import { measureProject, type TokenCounts } from "../../project/measure.ts";
 import type { Project } from "../../project/open-project.ts";
-import { CONFIG, type CommonFlags, EXIT, type ExitCode, type Surroundings, write } from "../command.ts";
+import type { Surroundings } from "../../project/surroundings.ts";
+import { terminalOf } from "../../project/terminal/terminal.ts";
+import { CONFIG, type CommonFlags, EXIT, type ExitCode, write } from "../command.ts";
 import { defineProjectCommand } from "../project-command.ts";
-import { terminalOf } from "../terminal/terminal.ts";
 import { NOTHING_GENERATED } from "./tools.ts";
 
 /** `ptc measure` */

@@ -1,22 +1,17 @@
 import { jsonLine } from "../../base/json.ts";
 import { visibleLines } from "../../base/visible-text.ts";
+import {
+  parseTimeout,
+  parseTypecheck,
+  readProgram,
+  readProgramFiles,
+} from "../../project/arguments/program-file.ts";
 import { planLocally } from "../../project/open-host.ts";
 import type { Project } from "../../project/open-project.ts";
-import { readProgram, readProgramFiles } from "../arguments/program-file.ts";
-import {
-  CONFIG,
-  type CommonFlags,
-  collect,
-  EXIT,
-  type ExitCode,
-  SIGNALS,
-  type Surroundings,
-  tell,
-  write,
-} from "../command.ts";
+import { SIGNALS, type Surroundings } from "../../project/surroundings.ts";
+import { CHECK_PATIENCE_MS } from "../../project/terminal/program-console.ts";
+import { CONFIG, type CommonFlags, collect, EXIT, type ExitCode, tell, write } from "../command.ts";
 import { defineProjectCommand } from "../project-command.ts";
-import { CHECK_PATIENCE_MS } from "../terminal/program-console.ts";
-import { parseTimeout, parseTypecheck } from "./run-command.ts";
 
 interface PlanFlags extends CommonFlags {
   data?: string;
@@ -63,7 +58,10 @@ async function plan(
   const cancel = new AbortController();
   for (const signal of SIGNALS) surroundings.on(signal, () => cancel.abort());
   const planned = await planLocally(project, {
-    ...{ timeoutMs, typecheck, signal: cancel.signal, checkPatienceMs: CHECK_PATIENCE_MS },
+    timeoutMs,
+    typecheck,
+    signal: cancel.signal,
+    checkPatienceMs: CHECK_PATIENCE_MS,
     program: files.length === 0 ? read : { ...read, files },
   });
   if (planned.typeWarning !== undefined) {

@@ -2,15 +2,8 @@ import { jsonLine } from "../../base/json.ts";
 import { countNoun } from "../../base/quantities.ts";
 import { visibleLine, visibleLines } from "../../base/visible-text.ts";
 import { suggestPolicy } from "../../project/policy.ts";
-import {
-  CONFIG,
-  type CommonFlags,
-  defineCommand,
-  EXIT,
-  type ExitCode,
-  type Surroundings,
-  write,
-} from "../command.ts";
+import type { Surroundings } from "../../project/surroundings.ts";
+import { CONFIG, type CommonFlags, defineCommand, EXIT, type ExitCode, write } from "../command.ts";
 import { parseMoment, tellDamaged, withArchive } from "./archived-runs.ts";
 
 const MAX_NAMED = 5;

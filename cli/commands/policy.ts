@@ -1,14 +1,9 @@
-import type { CallRecord, ValueFlow } from "../../archive/run-record.ts";
 import { jsonLine } from "../../base/json.ts";
 import { countNoun } from "../../base/quantities.ts";
 import { oneLine, visibleLine } from "../../base/visible-text.ts";
-import { describeRuleProblem } from "../../configuration/policy/build-rules.ts";
 import type { Project } from "../../project/open-project.ts";
-import { checkPolicy, policySchema, tryCases } from "../../project/policy.ts";
-import { selectRun } from "../../project/runs.ts";
-import { readTextFile } from "../../project/text-file.ts";
-import { shortToolName } from "../../server/reports/run-overview.ts";
-import { describeRecordedValues } from "../../server/reports/value-flows.ts";
+import { checkPolicy, explainRun, policySchema, renderExplained, tryCases } from "../../project/policy.ts";
+import type { Surroundings } from "../../project/surroundings.ts";
 import {
   CONFIG,
   type CommonFlags,
@@ -16,13 +11,10 @@ import {
   defineGroup,
   EXIT,
   type ExitCode,
-  type Surroundings,
   tell,
-  UsageError,
   write,
 } from "../command.ts";
 import { defineProjectCommand } from "../project-command.ts";
-import { layOutTable } from "../terminal/terminal.ts";
 import { withArchive } from "./archived-runs.ts";
 import { defineSuggest } from "./policy-suggest.ts";
 
@@ -72,16 +64,14 @@ async function check(
   const warnings = [...certain, ...ofLabels];
   if (flags.json) await write(stdout, `${jsonLine({ rules, errors, warnings })}\n`);
   else {
-    for (const problem of errors) await tell(stderr, oneLine(describeRuleProblem(problem)));
-    for (const problem of warnings) await tell(stderr, `warning: ${oneLine(describeRuleProblem(problem))}`);
+    for (const problem of errors) await tell(stderr, oneLine(placed(problem)));
+    for (const problem of warnings) await tell(stderr, `warning: ${oneLine(placed(problem))}`);
     const files = countNoun(configuration.policy.files.length, "file");
     const found = `${countNoun(errors.length, "mistake")}, ${countNoun(warnings.length, "warning")}`;
     await write(stdout, `${countNoun(rules, "rule")} in ${files}: ${found}\n`);
   }
   return errors.length === 0 ? EXIT.done : EXIT.usage;
 }
-
-const MAX_CASES_BYTES = 4 * 1024 * 1024;
 
 const EXAMPLE = `
 Example:
@@ -112,6 +102,11 @@ An access case has an action (read_runs, approve or audit), whose something is (
 A case may also have principal (local), groups, source (run, serve, call), time, calls, calls_of_tool and annotations.
 `;
 
+/** A mistake with its place, for people. */
+function placed({ file, line, message }: { file: string; line: number; message: string }): string {
+  return `${file}:${line}: ${message}`;
+}
+
 /** `ptc policy test FILE` */
 const defineTest = defineProjectCommand("test", test, (command) =>
   command
@@ -128,8 +123,7 @@ async function test(
   flags: CommonFlags,
   { stdout, cwd }: Surroundings,
 ): Promise<ExitCode> {
-  const text = await readTextFile(file, cwd(), MAX_CASES_BYTES);
-  const results = await tryCases(configuration, text, file);
+  const results = await tryCases(configuration, file, cwd());
   const failed = results.filter(({ ok }) => !ok).length;
   if (flags.json) await write(stdout, `${jsonLine(results)}\n`);
   else {
@@ -180,58 +174,10 @@ async function explain(
   const { stdout, stderr } = surroundings;
   return withArchive(flags, surroundings, async (archive) => {
     if (archive === undefined) return EXIT.usage;
-    const { run: listed, others } = await selectRun(archive, reference);
-    const { record } = await archive.read(listed.run_id);
-    const calls = selectCalls(record.calls, number);
-    const explained = calls.map(({ seq, tool, decision, approver, rule, reason, values }) => ({
-      call: seq + 1,
-      tool,
-      decision,
-      ...(approver === undefined ? {} : { approver }),
-      rule: rule ?? null,
-      reason: reason ?? null,
-      values: values ?? [],
-    }));
-    const text = flags.json
-      ? `${jsonLine({ run_id: record.run_id, principal: record.principal, calls: explained })}\n`
-      : renderCalls(explained);
-    await write(stdout, text);
+    const { explained, others } = await explainRun(archive, reference, number);
+    const text = flags.json ? jsonLine(explained) : renderExplained(explained);
+    await write(stdout, `${text}\n`);
     if (others !== undefined) await tell(stderr, others);
     return EXIT.done;
   });
-}
-
-/** @throws UsageError when there is no such call. */
-function selectCalls(calls: readonly CallRecord[], number: string | undefined): readonly CallRecord[] {
-  if (number === undefined) return calls;
-  const call = calls.find(({ seq }) => String(seq + 1) === number);
-  if (call !== undefined) return [call];
-  const known = calls.length === 0 ? "this run made none" : `this run made ${calls.length}, from 1`;
-  throw new UsageError(`there is no call '${visibleLine(number)}': ${known}`);
-}
-
-interface ExplainedCall {
-  call: number;
-  tool: string;
-  decision: string;
-  approver?: string;
-  rule: string | null;
-  reason: string | null;
-  values: readonly ValueFlow[];
-}
-
-function renderCalls(calls: readonly ExplainedCall[]): string {
-  if (calls.length === 0) return "this run made no calls\n";
-  const rows = calls.map(({ call, tool, decision, approver, rule }) => [
-    { text: `call ${call}` },
-    { text: visibleLine(shortToolName(tool)) },
-    { text: approver === undefined ? decision : `${decision} by ${visibleLine(approver)}` },
-    { text: rule === null ? "no entry or rule was about it" : visibleLine(rule) },
-  ]);
-  const lines = layOutTable(rows).flatMap((line, index) => {
-    const { reason = null, values = [] } = calls[index] ?? {};
-    const flows = describeRecordedValues(values).map((each) => `    ${visibleLine(each)}`);
-    return [line, ...(reason === null ? [] : [`    ${visibleLine(reason)}`]), ...flows];
-  });
-  return `${lines.join("\n")}\n`;
 }

@@ -1,37 +1,26 @@
-import type { ArchiveStore } from "../../archive/archive-store.ts";
-import type { DamagedRun } from "../../archive/listed-run.ts";
 import { jsonLine } from "../../base/json.ts";
 import { countNoun } from "../../base/quantities.ts";
 import { oneLine } from "../../base/visible-text.ts";
-import type { Configuration } from "../../configuration/configuration.ts";
-import type { ObservedCall } from "../../execution/call-log.ts";
-import type { CallDifference } from "../../execution/replay/compare-calls.ts";
-import type { Replayable } from "../../execution/replay/recorded-run.ts";
-import type { Replayed } from "../../execution/replay/replay-program.ts";
-import type { Program } from "../../languages/program.ts";
-import type { UnresolvedProgram } from "../../languages/resolve-program.ts";
-import { localContext } from "../../project/local-user.ts";
+import { readProgram } from "../../project/arguments/program-file.ts";
 import type { Project } from "../../project/open-project.ts";
-import { editedProgram, Replays } from "../../project/replays.ts";
+import { editedProgram, type LiveReplay, type ReplayOptions, Replays } from "../../project/replays.ts";
+import { MadeCalls, reportEndedRun } from "../../project/run-report/ended-run.ts";
 import { selectRun } from "../../project/runs.ts";
-import { readProgram } from "../arguments/program-file.ts";
+import { SIGNALS, type Surroundings } from "../../project/surroundings.ts";
+import { buildApprover, refusePatterns } from "../../project/terminal/approver.ts";
+import { CHECK_PATIENCE_MS, ProgramConsole } from "../../project/terminal/program-console.ts";
+import { terminalOf } from "../../project/terminal/terminal.ts";
 import {
   CONFIG,
   type CommonFlags,
   collect,
   EXIT,
   type ExitCode,
-  SIGNALS,
-  type Surroundings,
   tell,
   UsageError,
   write,
 } from "../command.ts";
 import { defineProjectCommand } from "../project-command.ts";
-import { MadeCalls, reportEndedRun } from "../run-report/ended-run.ts";
-import { buildApprover, refusePatterns } from "../terminal/approver.ts";
-import { CHECK_PATIENCE_MS, ProgramConsole } from "../terminal/program-console.ts";
-import { terminalOf } from "../terminal/terminal.ts";
 import { parseMoment, tellDamaged } from "./archived-runs.ts";
 
 /** `ptc replay DIGEST` */
@@ -62,7 +51,7 @@ async function replay(
     flags.code === undefined
       ? undefined
       : await readProgram(flags.code, {}, surroundings, configuration.languages);
-  const unlisted: DamagedRun[] = [];
+  const unlisted: { message: string }[] = [];
   const sinceMs = flags.since === undefined ? undefined : parseMoment("--since", flags.since, Date.now());
   const replays = new Replays(project, { warm: flags.all ? configuration.sandbox.warm : 0 });
   const runs =
@@ -96,7 +85,11 @@ function checkFlags(reference: string | undefined, { all, live, code, since }: R
     throw new UsageError("--all, --live and --code do not go together");
 }
 
-async function oneRun(archive: ArchiveStore, reference: string, { stderr }: Surroundings): Promise<string> {
+async function oneRun(
+  archive: Project["runs"],
+  reference: string,
+  { stderr }: Surroundings,
+): Promise<string> {
   const { run, others } = await selectRun(archive, reference);
   if (others !== undefined) await tell(stderr, others);
   return run.run_id;
@@ -104,7 +97,7 @@ async function oneRun(archive: ArchiveStore, reference: string, { stderr }: Surr
 
 async function replayOne(
   runId: string,
-  edited: UnresolvedProgram | undefined,
+  edited: Parameters<typeof editedProgram>[1] | undefined,
   context: ReplayContext,
 ): Promise<ExitCode> {
   const { stdout, stderr, env } = context.surroundings;
@@ -112,7 +105,10 @@ async function replayOne(
   const replayable = await context.replays.load(runId);
   const program = edited === undefined ? undefined : editedProgram(replayable, edited);
   const calls = new MadeCalls();
-  const replayed = await replayRun(replayable, context, program, (call) => calls.note(call));
+  const replayed = await replayRun(replayable, context, {
+    edited: program,
+    onCall: (call) => calls.note(call),
+  });
   const { envelope, divergence, undecided } = replayed;
   if (json) {
     const outcome = {
@@ -150,35 +146,26 @@ async function runLive(runId: string, context: ReplayContext): Promise<ExitCode>
   const { replays, flags, surroundings, signal } = context;
   const { stdout, stderr } = surroundings;
   const replayable = await replays.load(runId);
-  const { run, limits, typecheck, session } = replayable;
+  const { run, limits, session } = replayable;
   if (session !== undefined)
     throw new UsageError(`run ${runId} is part of a session, and cannot run live alone; replay it`);
   const console = new ProgramConsole(surroundings, limits.maxStderrBytes);
-  const calls: ObservedCall[] = [];
   const made = new MadeCalls();
-  const executed = await replays.host.run({
-    program: run.program,
-    context: localContext("replay", surroundings.env),
+  const { executed, differences, sameResult } = await replays.runLive(replayable, {
     approver: buildApprover(flags.approve, {
       console,
       surroundings,
       onInterrupt: context.cancel,
       require: context.configuration.approvals.require,
     }),
-    timeoutMs: limits.timeoutMs,
-    typecheck,
     checkPatienceMs: CHECK_PATIENCE_MS,
     onConsole: ({ text }) => console.print(text),
     onPhase: console.onPhase,
-    onCall: (call) => {
-      calls.push(call);
-      made.note(call);
-    },
+    onCall: (call) => made.note(call),
     signal,
   });
   console.end();
   const { envelope } = executed;
-  const { differences, sameResult } = await replays.compare(replayable, calls, envelope);
   const same = differences.length === 0 && sameResult;
   if (flags.json) {
     await write(stdout, `${jsonLine({ run_id: runId, same, calls: differences, envelope })}\n`);
@@ -186,7 +173,7 @@ async function runLive(runId: string, context: ReplayContext): Promise<ExitCode>
     const ended = { ...executed, program: run.program, calls: made, archivedAs: envelope.run_id };
     await reportEndedRun(ended, { config: flags.config }, surroundings);
   }
-  await write(stderr, renderDifferences(differences, sameResult, surroundings));
+  await write(stderr, renderDifferences({ differences, sameResult }, surroundings));
   const problem = await executed.recorded;
   if (problem !== undefined) await tell(stderr, `warning: ${oneLine(problem)}`);
   await executed.cleared;
@@ -194,8 +181,7 @@ async function runLive(runId: string, context: ReplayContext): Promise<ExitCode>
 }
 
 function renderDifferences(
-  differences: readonly CallDifference[],
-  sameResult: boolean,
+  { differences, sameResult }: Pick<LiveReplay, "differences" | "sameResult">,
   { stderr, env }: Surroundings,
 ): string {
   const { style } = terminalOf(stderr, env);
@@ -281,7 +267,7 @@ interface ReplayFlags extends CommonFlags {
 
 /** What all forms of `ptc replay` share. */
 interface ReplayContext {
-  configuration: Configuration;
+  configuration: Project["configuration"];
   replays: Replays;
   flags: ReplayFlags;
   surroundings: Surroundings;
@@ -290,16 +276,18 @@ interface ReplayContext {
   cancel: () => void;
 }
 
+type Replayable = Awaited<ReturnType<Replays["load"]>>;
+type Replayed = Awaited<ReturnType<Replays["replay"]>>;
+
 /** Replays a run, or an edited program against its record. The console goes to stderr unless many runs are replayed. */
 function replayRun(
   replayable: Replayable,
   { replays, surroundings, flags, signal }: ReplayContext,
-  edited?: Program,
-  onCall?: (call: ObservedCall) => void,
+  options: Pick<ReplayOptions, "edited" | "onCall"> = {},
 ): Promise<Replayed> {
   const console = flags.all ? undefined : new ProgramConsole(surroundings, replayable.limits.maxStderrBytes);
   const onConsole = console && (({ text }: { text: string }) => console.print(text));
-  return replays.replay(replayable, { edited, onCall, onConsole, signal }).finally(() => console?.end());
+  return replays.replay(replayable, { ...options, onConsole, signal }).finally(() => console?.end());
 }
 
 function outcomeCode({ envelope, divergence, undecided }: Replayed): ExitCode {

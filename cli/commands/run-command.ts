@@ -1,35 +1,31 @@
-import { existsSync } from "node:fs";
-import { resolve } from "node:path";
 import { visibleLine } from "../../base/visible-text.ts";
-import type { Configuration } from "../../configuration/configuration.ts";
-import type { TypecheckMode } from "../../languages/language.ts";
-import { unnamedProgram } from "../../languages/languages.ts";
-import type { UnresolvedProgram } from "../../languages/resolve-program.ts";
+import {
+  parseTimeout,
+  parseTypecheck,
+  readProgram,
+  readProgramFiles,
+  readSaid,
+} from "../../project/arguments/program-file.ts";
+import type { Delegation } from "../../project/background/ask-host.ts";
+import type { Project } from "../../project/open-project.ts";
+import { refuseOut } from "../../project/result-files.ts";
 import { warmSandbox } from "../../project/sandboxes/sandboxes.ts";
-import { readTextFile } from "../../project/text-file.ts";
-import { readProgram, readProgramFiles } from "../arguments/program-file.ts";
-import type { Delegation } from "../background/ask-host.ts";
+import { SIGNALS, type Surroundings } from "../../project/surroundings.ts";
 import {
   CONFIG,
   collect,
   type DefineCommand,
   type ExitCode,
   NO_HOST,
-  SIGNALS,
-  type Surroundings,
   UsageError,
   write,
 } from "../command.ts";
 import { openProjectOf } from "../project-command.ts";
-import { refuseOut } from "../terminal/result-file.ts";
-import type { RunFlags, RunRequest } from "./run.ts";
+import type { ProgramToRun, RunFlags } from "./run.ts";
 import type { askForSession } from "./sessions.ts";
 
 /** Stands for the program of a suspended run, which is kept with it. */
-const NO_PROGRAM: UnresolvedProgram = { code: "", data: {} };
-
-const MAX_TIMEOUT_SECONDS = 86_400;
-const MAX_SAID_BYTES = 512 * 1024;
+const NO_PROGRAM: ProgramToRun["program"] = { code: "", data: {} };
 
 /** `ptc run FILE|-`. The code that runs programs is loaded while a sandbox starts. */
 export const runCommand: DefineCommand = (program, surroundings, finish) => {
@@ -83,7 +79,7 @@ export const runCommand: DefineCommand = (program, surroundings, finish) => {
     );
   command.action(async (file: string | undefined, words: string[], flags: RunFlags) => {
     if (flags.help === true) {
-      const help = await findHelp(file, flags, optionsOf(command), surroundings);
+      const help = await helpOfSaved(file, flags, optionsOf(command), surroundings);
       if (help === undefined) command.outputHelp();
       else await write(surroundings.stdout, help);
       return;
@@ -109,7 +105,7 @@ async function inSession(...session: Parameters<typeof askForSession>): Promise<
 }
 
 /** The help of a saved program; `undefined` if none is named. */
-async function findHelp(
+async function helpOfSaved(
   name: string | undefined,
   flags: RunFlags,
   options: readonly string[],
@@ -118,12 +114,9 @@ async function findHelp(
   if (name === undefined || !isName(name)) return undefined;
   const { env, stdout } = surroundings;
   const { configuration } = await openProjectOf(flags, surroundings);
-  const { isSavedProgram, requireProgram } = await import("../../project/programs/named-program.ts");
-  const { terminalOf } = await import("../terminal/terminal.ts");
-  if (!isSavedProgram(name, configuration)) return undefined;
-  const program = await requireProgram(name, configuration);
-  const { renderProgramHelp } = await import("./programs/by-name.ts");
-  return renderProgramHelp(program, terminalOf(stdout, env), options);
+  const { helpOfSavedProgram } = await import("../../project/arguments/saved-program.ts");
+  const { terminalOf } = await import("../../project/terminal/terminal.ts");
+  return helpOfSavedProgram(name, configuration, terminalOf(stdout, env), options);
 }
 
 /** Whether a word may be the name of a saved program. Files have a suffix or a folder. */
@@ -143,7 +136,7 @@ async function readRequest(
   { file, words, options }: Given,
   flags: RunFlags,
   surroundings: Surroundings,
-): Promise<RunRequest> {
+): Promise<ProgramToRun> {
   const { shared, withoutHost } = surroundings;
   const givenTimeoutMs = flags.timeout === undefined ? undefined : parseTimeout(flags.timeout);
   const typecheck = parseTypecheck(flags.typecheck);
@@ -152,7 +145,7 @@ async function readRequest(
   // The check comes before stdin is read, because the caller cannot read again what a host has read.
   shared?.accept(configuration);
   if (flags.approve.length > 0)
-    (await import("../terminal/approver.ts")).refusePatterns(flags.approve, configuration);
+    (await import("../../project/terminal/approver.ts")).refusePatterns(flags.approve, configuration);
   const { ticket } = flags;
   if ((file === undefined) === (ticket === undefined))
     throw new UsageError("give a program's file, or --ticket with the ticket of a suspended run");
@@ -168,14 +161,12 @@ async function readRequest(
     throw new UsageError("--file: a suspended run has kept the files that it was handed");
   if (flags.out !== undefined) await refuseOut(flags.out, [file, ...flags.file], surroundings.cwd());
   const files = await readProgramFiles(flags.file, surroundings);
-  const said =
-    flags.said === undefined ? [] : [await readTextFile(flags.said, surroundings.cwd(), MAX_SAID_BYTES)];
+  const said = flags.said === undefined ? [] : [await readSaid(flags.said, surroundings)];
   const timeoutMs = givenTimeoutMs ?? saved?.timeoutMs;
   const cancel = new AbortController();
   for (const signal of SIGNALS) surroundings.on(signal, () => cancel.abort());
   const isOwn = shared === undefined && withoutHost?.lostRun === undefined;
-  const { language } = { ...unnamedProgram(configuration.languages), ...program };
-  const warmed = isOwn ? await warmSandbox(project, language) : undefined;
+  const warmed = isOwn ? await warmSandbox(project, program.language) : undefined;
   // The code that runs a saved program has no types to check.
   const check = typecheck ?? (saved === undefined ? undefined : "off");
   const handed = files.length === 0 ? program : { ...program, files };
@@ -187,51 +178,29 @@ async function readSaved(
   name: string,
   words: readonly string[],
   flags: RunFlags,
-  configuration: Configuration,
+  configuration: Project["configuration"],
   surroundings: Surroundings,
-): Promise<{ program: UnresolvedProgram; timeoutMs: number | undefined } | undefined> {
+) {
   if (!isName(name)) return undefined;
-  const saved = await import("../../project/programs/named-program.ts");
-  if (!saved.isSavedProgram(name, configuration)) {
-    if (!existsSync(resolve(surroundings.cwd(), name)))
-      throw new UsageError(await saved.explainUnknown(name, configuration));
-    return undefined;
-  }
-  const found = await saved.requireProgram(name, configuration);
-  if (flags.language !== undefined) throw new UsageError("--language: a saved program has its own");
-  const given = { words, json: flags.data };
-  const { readCallByName } = await import("./programs/by-name.ts");
-  const program = await readCallByName(found, given, configuration, surroundings);
-  return { program, timeoutMs: found.manifest.timeoutMs };
+  const { readSavedProgram } = await import("../../project/arguments/saved-program.ts");
+  return readSavedProgram(
+    name,
+    { words, data: flags.data, language: flags.language },
+    configuration,
+    surroundings,
+  );
 }
 
 /** @param options of this command, as they are written. */
 async function notTaken(file: string, word: string, options: readonly string[]): Promise<UsageError> {
   const option = file.startsWith("-") && file !== "-" ? file : word;
   if (option.startsWith("-")) {
-    const { similarNames } = await import("../../catalog/search/similar-names.ts");
-    const [nearest] = similarNames(option.split("=", 1)[0] ?? "", options, 1);
+    const { nearestName } = await import("../../project/arguments/call-arguments.ts");
+    const nearest = nearestName(option.split("=", 1)[0] ?? "", options);
     const advice = nearest === undefined ? "see `ptc run --help`" : `did you mean ${nearest}?`;
     return new UsageError(`unknown option '${visibleLine(option)}'; ${advice}`);
   }
   return new UsageError(
     `'${visibleLine(word)}': only a saved program takes arguments, and '${visibleLine(file)}' is none; give --data`,
   );
-}
-
-/** Reads `--timeout`, as milliseconds. @throws UsageError */
-export function parseTimeout(text: string): number {
-  const seconds = Number(text);
-  if (!(seconds > 0 && seconds <= MAX_TIMEOUT_SECONDS)) {
-    throw new UsageError(
-      `--timeout: '${text}' is not a number of seconds between 0 and ${MAX_TIMEOUT_SECONDS}`,
-    );
-  }
-  return Math.ceil(seconds * 1_000);
-}
-
-/** Reads `--typecheck`. @throws UsageError */
-export function parseTypecheck(mode: string | undefined): TypecheckMode | undefined {
-  if (mode === undefined || mode === "error" || mode === "warn" || mode === "off") return mode;
-  throw new UsageError(`--typecheck: '${mode}' is not error, warn or off`);
 }

@@ -1,23 +1,16 @@
-import { mkdir, writeFile } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { messageOf } from "../../base/faults.ts";
 import { oneLine } from "../../base/visible-text.ts";
-import { contentOf, describeEmitted } from "../../execution/output/emitted-blocks.ts";
-import type { TypecheckMode } from "../../languages/language.ts";
-import { unnamedProgram } from "../../languages/languages.ts";
-import type { UnresolvedProgram } from "../../languages/resolve-program.ts";
+import { startHost } from "../../project/background/start-host.ts";
 import type { Project } from "../../project/open-project.ts";
-import { runProgram, sealLostRun, warningsBefore } from "../../project/run-program.ts";
+import { reportEmitted, writeResult } from "../../project/result-files.ts";
+import { runProgram, sealLostRun, type UsersProgram, warningsBefore } from "../../project/run-program.ts";
+import { MadeCalls, reportEndedRun } from "../../project/run-report/ended-run.ts";
 import type { warmSandbox } from "../../project/sandboxes/sandboxes.ts";
-import type { EmittedBlock } from "../../protocol/emitted.ts";
-import { emittedLine } from "../../server/reports/run-overview.ts";
-import { startHost } from "../background/start-host.ts";
-import { type CommonFlags, EXIT, type ExitCode, type Surroundings, tell } from "../command.ts";
-import { MadeCalls, reportEndedRun } from "../run-report/ended-run.ts";
-import { buildApprover } from "../terminal/approver.ts";
-import { CHECK_PATIENCE_MS, ProgramConsole } from "../terminal/program-console.ts";
-import { writeResult } from "../terminal/result-file.ts";
+import type { Surroundings } from "../../project/surroundings.ts";
+import { buildApprover } from "../../project/terminal/approver.ts";
+import { CHECK_PATIENCE_MS, ProgramConsole } from "../../project/terminal/program-console.ts";
+import { type CommonFlags, EXIT, type ExitCode, tell } from "../command.ts";
 
 const RECORD_PATIENCE_MS = 2_000;
 
@@ -40,14 +33,14 @@ export interface RunFlags extends CommonFlags {
 }
 
 /** A program to run, with the values of the command line, read and checked. */
-export interface RunRequest {
-  program: UnresolvedProgram;
+export interface ProgramToRun {
+  program: UsersProgram["program"];
   /** Names a suspended run, which is resumed instead. */
   ticket?: string | undefined;
   /** Closed when the program has run. */
   project: Project;
   timeoutMs: number | undefined;
-  typecheck: TypecheckMode | undefined;
+  typecheck: UsersProgram["typecheck"];
   /** What the user said. */
   said: readonly string[];
   /** Cancels the run. */
@@ -58,7 +51,7 @@ export interface RunRequest {
 
 /** Runs a program with a host of its own, or with the background host that this process is. Prints the outcome. */
 export async function run(
-  request: RunRequest,
+  request: ProgramToRun,
   flags: RunFlags,
   surroundings: Surroundings,
 ): Promise<ExitCode> {
@@ -70,7 +63,7 @@ export async function run(
 }
 
 async function runHere(
-  { program, ticket, project, timeoutMs, typecheck, said, cancel, warmed }: RunRequest,
+  { program, ticket, project, timeoutMs, typecheck, said, cancel, warmed }: ProgramToRun,
   flags: RunFlags,
   surroundings: Surroundings,
 ): Promise<ExitCode> {
@@ -78,10 +71,8 @@ async function runHere(
   const { configuration } = project;
   const calls = new MadeCalls();
   if (withoutHost?.lostRun !== undefined) {
-    const settled = { ...unnamedProgram(configuration.languages), ...program };
-    const envelope = sealLostRun(withoutHost.lostRun, settled, configuration.execution.maxOutputBytes);
-    const lost = { envelope, resultFrom: undefined, wholeResultJson: undefined, archivedAs: undefined };
-    await reportEndedRun({ ...lost, program: settled, calls }, flags, surroundings);
+    const lost = sealLostRun(withoutHost.lostRun, program, configuration);
+    await reportEndedRun({ ...lost, archivedAs: undefined, calls }, flags, surroundings);
     return EXIT.failed;
   }
   const console = new ProgramConsole(surroundings, configuration.execution.maxStderrBytes);
@@ -152,77 +143,4 @@ async function runHere(
   if (!isUnavailable) return EXIT.failed;
   if (!isReport) await tell(surroundings.stderr, oneLine(envelope.result.error.message));
   return EXIT.noSandbox;
-}
-
-const MAX_LINE_CHARS = 300;
-const MAX_NAME_CHARS = 80;
-
-/** How files of common types end. */
-const ENDINGS: Readonly<Record<string, string>> = {
-  "image/png": "png",
-  "image/jpeg": "jpg",
-  "image/gif": "gif",
-  "image/webp": "webp",
-  "image/svg+xml": "svg",
-  "audio/wav": "wav",
-  "audio/mpeg": "mp3",
-  "audio/ogg": "ogg",
-  "application/json": "json",
-  "application/pdf": "pdf",
-  "text/csv": "csv",
-  "text/html": "html",
-  "text/markdown": "md",
-  text: "txt",
-};
-
-/**
- * Reports the blocks that a program emitted, one line each, and writes them to the folder, if one is given. Existing files stay as
- * they are. Also reports blocks that cannot be written.
- */
-export async function reportEmitted(
-  blocks: readonly EmittedBlock[],
-  folder: string | undefined,
-  tell: (line: string) => void,
-): Promise<void> {
-  for (const [index, block] of blocks.entries()) {
-    const what = oneLine(emittedLine(block), MAX_LINE_CHARS);
-    const content = contentOf(block);
-    if (folder === undefined || content === undefined) {
-      tell(`ptc: emitted: ${what}`);
-      continue;
-    }
-    try {
-      await mkdir(folder, { recursive: true });
-      tell(`ptc: emitted: ${what}, to ${await writeNew(folder, fileName(block, index), content)}`);
-    } catch (error) {
-      tell(
-        `ptc: emitted: ${what}; it cannot be written to ${folder}: ${oneLine(messageOf(error), MAX_LINE_CHARS)}`,
-      );
-    }
-  }
-}
-
-async function writeNew(folder: string, name: string, content: Buffer): Promise<string> {
-  for (let copy = 1; ; copy++) {
-    const path = join(folder, copy === 1 ? name : name.replace(/(?=\.[^.]*$|$)/, `-${copy}`));
-    try {
-      await writeFile(path, content, { flag: "wx" });
-      return path;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EEXIST" || copy >= 1_000) throw error;
-    }
-  }
-}
-
-/** A plain name in the folder, whatever the program calls it. */
-function fileName(block: EmittedBlock, index: number): string {
-  const { name, what } = describeEmitted(block);
-  const plain =
-    name
-      ?.replaceAll(/[^A-Za-z0-9._-]+/g, "_")
-      .replace(/^[._-]+/, "")
-      .slice(-MAX_NAME_CHARS) ?? "";
-  if (/[A-Za-z0-9]/.test(plain)) return plain;
-  const ending = ENDINGS[what.split(";", 1)[0] ?? ""];
-  return `emitted-${index + 1}.${ending ?? "bin"}`;
 }

@@ -1,24 +1,29 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import type { ArchiveStore, KeptHead, Pruned } from "../../archive/archive-store.ts";
-import type { ArchivedRun } from "../../archive/archived-run.ts";
-import type { ListedRun, PageFilter, RunPage } from "../../archive/listed-run.ts";
-import type { Stats } from "../../archive/run-stats.ts";
 import { jsonLine } from "../../base/json.ts";
-import { countNoun, estimateTokens, formatBytes } from "../../base/quantities.ts";
+import { countNoun, formatBytes } from "../../base/quantities.ts";
 import { oneLine, visibleLines } from "../../base/visible-text.ts";
+import type { Project } from "../../project/open-project.ts";
+import { renderRunText } from "../../project/run-report/run-text.ts";
+import { renderRunList, renderStatsText } from "../../project/run-report/runs-text.ts";
 import {
+  describeRun,
+  describeStats,
   exportRuns,
+  findRuns,
   importRuns,
+  jsonOfRun,
   keepPage,
   outputOfRun,
   pageOfRun,
   pageOfStats,
   pruneRuns,
+  readClientSession,
+  STATUSES,
   selectRun,
 } from "../../project/runs.ts";
-import { FailureType } from "../../protocol/failure.ts";
-import { runAsJson } from "../../server/reports/run-json.ts";
+import type { Surroundings } from "../../project/surroundings.ts";
+import { terminalOf } from "../../project/terminal/terminal.ts";
 import {
   CONFIG,
   type CommonFlags,
@@ -27,17 +32,15 @@ import {
   EXIT,
   type ExitCode,
   parseLimit,
-  type Surroundings,
   tell,
   UsageError,
   write,
 } from "../command.ts";
 import { inProject } from "../project-command.ts";
-import { renderRunList } from "../run-report/list-text.ts";
-import { renderRunText } from "../run-report/run-text.ts";
-import { renderStatsText } from "../run-report/stats-text.ts";
-import { terminalOf } from "../terminal/terminal.ts";
-import { parseMoment, readClientSession, tellDamaged, withArchive } from "./archived-runs.ts";
+import { parseMoment, tellDamaged, withArchive } from "./archived-runs.ts";
+
+type Archive = Project["runs"];
+type Filter = Parameters<Archive["list"]>[0];
 
 /** `ptc runs ...`: the archived runs. */
 export const runsCommand = defineGroup(
@@ -169,7 +172,10 @@ async function prune(
   });
 }
 
-function describePruned({ runs, blobs, bytes }: Pruned, keepDays: number): string {
+function describePruned(
+  { runs, blobs, bytes }: Awaited<ReturnType<typeof pruneRuns>>["pruned"],
+  keepDays: number,
+): string {
   const older = keepDays === 0 ? "" : ` older than ${countNoun(keepDays, "day")}`;
   if (runs === 0) return `no run${older} to delete`;
   return `deleted ${countNoun(runs, "run")}${older} and ${countNoun(blobs, "value")} of theirs, ${formatBytes(bytes)} on disk`;
@@ -230,7 +236,7 @@ async function verify(flags: VerifyFlags, surroundings: Surroundings): Promise<E
   });
 }
 
-function parseHeadFlag(text: string): KeptHead {
+function parseHeadFlag(text: string): { id: number | undefined; link: string } {
   const [, id, link = ""] = /^(?:(\d{1,15}):)?(sha256:[0-9a-f]{64})$/.exec(text.trim()) ?? [];
   if (link !== "") return { id: id === undefined ? undefined : Number(id), link };
   throw new UsageError(
@@ -286,7 +292,7 @@ async function show(reference: string, flags: ShowFlags, surroundings: Surroundi
 
 /** Prints the run that a reference means, in the requested form. @throws UsageError, ArchiveError */
 export async function showRun(
-  archive: Pick<ArchiveStore, "find" | "read">,
+  archive: Pick<Archive, "find" | "read">,
   reference: string,
   flags: ShowFlags,
   surroundings: Surroundings,
@@ -295,15 +301,14 @@ export async function showRun(
   const { run: listed, others } = await selectRun(archive, reference);
   const run = await archive.read(listed.run_id);
   if (flags.html !== undefined) await writePage(flags.html, await pageOfRun(run), surroundings);
-  else if (flags.json) for await (const part of runAsJson(run)) await write(stdout, part);
-  else if (flags.output) await write(stdout, renderOutput(run, stdout.isTTY === true));
+  else if (flags.json) for await (const part of jsonOfRun(run)) await write(stdout, part);
+  else if (flags.output) await write(stdout, renderOutput(outputOfRun(run), stdout.isTTY === true));
   else await write(stdout, await renderRunText(run, terminalOf(stdout, env), Date.now()));
   if (others !== undefined) await tell(stderr, others);
 }
 
 /** The whole output. In a pipe it is unchanged. On a terminal nothing in it moves the cursor. */
-function renderOutput(run: ArchivedRun, isTerminal: boolean): string {
-  const text = outputOfRun(run);
+function renderOutput(text: string, isTerminal: boolean): string {
   if (text === "") return "";
   return `${isTerminal ? visibleLines(text) : text}\n`;
 }
@@ -323,7 +328,6 @@ export async function writePage(file: string, page: string, { stderr, cwd }: Sur
 
 const DEFAULT_LIMIT = 20;
 const MAX_LIMIT = 100_000;
-const STATUSES: readonly string[] = ["ok", "failed", ...FailureType.options];
 
 interface ListFlags extends CommonFlags {
   status?: string;
@@ -379,20 +383,18 @@ async function list(flags: ListFlags, surroundings: Surroundings): Promise<ExitC
  * @throws UsageError, ArchiveError
  */
 export async function listRuns(
-  archive: Pick<ArchiveStore, "find" | "list"> | undefined,
-  { digest, json, filter, nowMs }: Pick<ListFlags, "digest" | "json"> & { filter: PageFilter; nowMs: number },
+  archive: Pick<Archive, "find" | "list"> | undefined,
+  { digest, json, filter, nowMs }: Pick<ListFlags, "digest" | "json"> & { filter: Filter; nowMs: number },
   surroundings: Surroundings,
 ): Promise<ExitCode> {
   const { stdout, stderr, env } = surroundings;
-  const matching = archive === undefined ? filter : { ...filter, ...(await inputOf(archive, digest)) };
-  const { runs: shown, damaged, next } = (await archive?.list(matching)) ?? NOTHING;
-  const after = next === undefined ? undefined : await archive?.list({ ...matching, before: next, limit: 1 });
+  const { runs: shown, damaged, isCut } = await findRuns(archive, filter, digest);
   await write(
     stdout,
     json ? `${jsonLine(shown.map(describeRun))}\n` : renderRunList(shown, terminalOf(stdout, env), nowMs),
   );
   await tellDamaged(damaged, surroundings);
-  if (after?.next !== undefined) {
+  if (isCut) {
     await tell(stderr, `the newest ${shown.length}; --limit shows more`);
   } else if (archive !== undefined && shown.length + damaged.length === 0) {
     await tell(stderr, "no archived run matches");
@@ -400,13 +402,11 @@ export async function listRuns(
   return damaged.length === 0 ? EXIT.done : EXIT.failed;
 }
 
-const NOTHING: RunPage = { runs: [], damaged: [], next: undefined };
-
 function parseFilter(
   { status, tool, server, since, until, limit, clientSession, principal, user, host, client }: ListFlags,
   nowMs: number,
   env: Surroundings["env"],
-): PageFilter {
+): Filter {
   if (status !== undefined && !STATUSES.includes(status)) {
     throw new UsageError(`--status: '${status.slice(0, 40)}' is not one of ${STATUSES.join(", ")}`);
   }
@@ -423,17 +423,6 @@ function parseFilter(
     ...(client !== undefined && { client }),
     limit: limit === undefined ? DEFAULT_LIMIT : parseLimit(limit, MAX_LIMIT),
   };
-}
-
-async function inputOf(
-  archive: Pick<ArchiveStore, "find">,
-  digest: string | undefined,
-): Promise<{ inputDigest?: string }> {
-  return digest === undefined ? {} : { inputDigest: (await selectRun(archive, digest)).run.input_digest };
-}
-
-function describeRun(run: ListedRun) {
-  return { ...run, kept_bytes: Math.max(0, run.result_bytes - run.returned_bytes) };
 }
 
 interface StatsFlags extends CommonFlags {
@@ -474,8 +463,4 @@ async function stats(flags: StatsFlags, surroundings: Surroundings): Promise<Exi
     );
     return EXIT.failed;
   });
-}
-
-function describeStats(counted: Stats) {
-  return { ...counted, estimated_kept_tokens: estimateTokens(counted.total.kept_bytes) };
 }

@@ -1,6 +1,7 @@
 import { isObject, parseForeignJson } from "../../base/json.ts";
+import type { Surroundings } from "../../project/surroundings.ts";
 import { handOver, MAX_SAID_BYTES } from "../../server/mcp/said-socket.ts";
-import { defineCommand, EXIT, type ExitCode, type Surroundings, UsageError } from "../command.ts";
+import { defineCommand, EXIT, type ExitCode, UsageError } from "../command.ts";
 
 const MAX_DEPTH = 32;
 

@@ -2,8 +2,9 @@ import { join } from "node:path";
 import { oneLine } from "../../base/visible-text.ts";
 import { projectFolder } from "../../configuration/configuration-paths.ts";
 import { serve } from "../../project/serve.ts";
+import { SIGNALS, type Surroundings } from "../../project/surroundings.ts";
 import { claudeCommand } from "../claude-command.ts";
-import { CONFIG, type DefineCommand, EXIT, SIGNALS, type Surroundings, tell } from "../command.ts";
+import { CONFIG, type DefineCommand, EXIT, tell } from "../command.ts";
 
 const MAX_WARNINGS = 10_000;
 

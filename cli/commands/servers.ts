@@ -3,14 +3,13 @@ import { countNoun } from "../../base/quantities.ts";
 import { listUpTo, oneLine, visibleLine } from "../../base/visible-text.ts";
 import type { Project } from "../../project/open-project.ts";
 import { type ObservedServer, observeServer } from "../../project/servers/observe-server.ts";
+import { SIGNALS, type Surroundings } from "../../project/surroundings.ts";
 import {
   CONFIG,
   type CommonFlags,
   defineGroup,
   EXIT,
   type ExitCode,
-  SIGNALS,
-  type Surroundings,
   tell,
   UsageError,
   write,

@@ -1,15 +1,15 @@
 import { jsonLine } from "../../base/json.ts";
 import { countNoun } from "../../base/quantities.ts";
+import type { Delegation } from "../../project/background/ask-host.ts";
 import type { Project } from "../../project/open-project.ts";
 import { openSessions, refuseSession } from "../../project/sessions.ts";
-import type { Delegation } from "../background/ask-host.ts";
+import type { Surroundings } from "../../project/surroundings.ts";
 import {
   CONFIG,
   type CommonFlags,
   defineGroup,
   EXIT,
   type ExitCode,
-  type Surroundings,
   tell,
   UsageError,
   write,
@@ -107,7 +107,7 @@ export async function askForSession(
     throw new UsageError(
       "--session needs the background host, which is off (`host: off`, --no-host or PTC_HOST); a command that runs alone keeps nothing for the next one",
     );
-  const { askStartedHost } = await import("../background/start-host.ts");
+  const { askStartedHost } = await import("../../project/background/start-host.ts");
   const asked = await askStartedHost(surroundings, flags.config);
   if (asked.kind === "done" || asked.lostRun !== undefined) return asked;
   const why = asked.why ?? "none can be started here (`CI` is set, or there is no ptc.yaml)";

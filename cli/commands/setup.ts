@@ -3,7 +3,8 @@ import { spawn } from "node:child_process";
 import { messageOf } from "../../base/faults.ts";
 import { jsonLine } from "../../base/json.ts";
 import { findEngine, prepareSetup, type SetupPlan, type SetupStep } from "../../project/setup/setup.ts";
-import { defineCommand, EXIT, type ExitCode, type Surroundings, write } from "../command.ts";
+import type { Surroundings } from "../../project/surroundings.ts";
+import { defineCommand, EXIT, type ExitCode, write } from "../command.ts";
 import { canAsk, isConfirmed } from "./configuration/client-files.ts";
 
 interface SetupFlags {

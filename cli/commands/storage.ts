@@ -10,6 +10,7 @@ import {
   type StorageStatus,
   storageStatus,
 } from "../../project/storage.ts";
+import type { Surroundings } from "../../project/surroundings.ts";
 import {
   CONFIG,
   type CommonFlags,
@@ -17,7 +18,6 @@ import {
   EXIT,
   type ExitCode,
   exitOnSignals,
-  type Surroundings,
   tell,
   write,
 } from "../command.ts";

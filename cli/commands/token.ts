@@ -1,10 +1,9 @@
 import { jsonLine } from "../../base/json.ts";
 import { countNoun } from "../../base/quantities.ts";
 import { visibleLine } from "../../base/visible-text.ts";
-import type { Scope } from "../../configuration/configuration.ts";
-import { SCOPES } from "../../configuration/settings/http-settings.ts";
 import type { Project } from "../../project/open-project.ts";
-import { createToken, listTokens, revokeToken } from "../../project/tokens.ts";
+import type { Surroundings } from "../../project/surroundings.ts";
+import { createToken, KNOWN_SCOPES, listTokens, parseScopes, revokeToken } from "../../project/tokens.ts";
 import {
   CONFIG,
   type CommonFlags,
@@ -12,7 +11,6 @@ import {
   defineGroup,
   EXIT,
   type ExitCode,
-  type Surroundings,
   tell,
   UsageError,
   write,
@@ -47,7 +45,7 @@ const defineCreate = defineProjectCommand("create", create, (command) =>
     .description("make a token and print it, once: ptc keeps a digest alone")
     .argument("<name>", "what it is for; its runs are those of the principal token#NAME")
     .option("--group <group>", "a group for rules; may be given several times", collect, [])
-    .option("--scope <scope>", `one of ${SCOPES.join(", ")}; by default ptc:run`, collect, [])
+    .option("--scope <scope>", `one of ${KNOWN_SCOPES}; by default ptc:run`, collect, [])
     .option(
       "--toolset <name>",
       "a toolset to which it is narrowed; of several it has what is in each",
@@ -72,7 +70,7 @@ async function create(
     groups.some((group) => group.trim() === "" || group.length > MAX_GROUP_CHARS)
   )
     throw new UsageError(`--group: at most ${MAX_GROUPS} groups, each of 1 to ${MAX_GROUP_CHARS} characters`);
-  const scopes = parseScopes(flags.scope);
+  const scopes = parseScopes("--scope", flags.scope);
   const expiresAt = Date.now() + parseDuration(flags.expires);
   const toolsets = [...new Set(flags.toolset)];
   const { token, principal } = await createToken(project, name, { groups, scopes, expiresAt, toolsets });
@@ -85,14 +83,6 @@ async function create(
   if (project.configuration.http.auth?.tokens !== true)
     await tell(stderr, "`ptc serve --http` takes tokens only with `http: { auth: { tokens: true } }`");
   return EXIT.done;
-}
-
-function parseScopes(given: readonly string[]): Scope[] {
-  if (given.length === 0) return ["ptc:run"];
-  const wrong = given.find((each) => !SCOPES.some((scope) => scope === each));
-  if (wrong !== undefined)
-    throw new UsageError(`--scope: '${visibleLine(wrong)}' is not one of ${SCOPES.join(", ")}`);
-  return SCOPES.filter((scope) => given.includes(scope));
 }
 
 /** Hours or days, in milliseconds. @throws UsageError */

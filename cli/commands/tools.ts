@@ -1,6 +1,8 @@
 import { jsonLine } from "../../base/json.ts";
 import { formatCount } from "../../base/quantities.ts";
 import { oneLine, visibleLine, visibleLines } from "../../base/visible-text.ts";
+import type { Surroundings } from "../../project/surroundings.ts";
+import { type Terminal, terminalOf } from "../../project/terminal/terminal.ts";
 import { type FoundTools, type ListedServer, type OffServer, ShownTools } from "../../project/tools.ts";
 import {
   CONFIG,
@@ -11,11 +13,9 @@ import {
   type ExitCode,
   NO_HOST,
   parseLimit,
-  type Surroundings,
   tell,
   write,
 } from "../command.ts";
-import { type Terminal, terminalOf } from "../terminal/terminal.ts";
 
 /** Printed instead of tools when none are known. */
 export const NOTHING_GENERATED = "ptc: no tools are known yet; run `ptc generate`\n";

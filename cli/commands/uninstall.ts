@@ -2,6 +2,8 @@ import { messageOf } from "../../base/faults.ts";
 import { jsonLine } from "../../base/json.ts";
 import { countNoun, formatBytes } from "../../base/quantities.ts";
 import { oneLine, visibleLine } from "../../base/visible-text.ts";
+import type { Surroundings } from "../../project/surroundings.ts";
+import { layOutTable } from "../../project/terminal/terminal.ts";
 import {
   findInstalled,
   hasArchive,
@@ -9,18 +11,8 @@ import {
   pluginOfClaude,
   thisMachine,
 } from "../../project/uninstall.ts";
-import {
-  defineCommand,
-  EXIT,
-  type ExitCode,
-  type Surroundings,
-  tell,
-  UsageError,
-  write,
-} from "../command.ts";
-import { layOutTable } from "../terminal/terminal.ts";
+import { defineCommand, EXIT, type ExitCode, tell, UsageError, write } from "../command.ts";
 import { canAsk, isConfirmed } from "./configuration/client-files.ts";
-import { stopHostAt } from "./host.ts";
 
 interface UninstallFlags {
   yes?: boolean;
@@ -50,7 +42,7 @@ export const uninstallCommand = defineCommand(
 export async function uninstall(
   flags: UninstallFlags,
   surroundings: Surroundings,
-  machine: Machine = thisMachine(surroundings.env, stopHostAt),
+  machine: Machine = thisMachine(surroundings.env),
 ): Promise<ExitCode> {
   const { stdout, stderr } = surroundings;
   const warnings: string[] = [];

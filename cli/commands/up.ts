@@ -5,29 +5,16 @@
 
 import { Readable } from "node:stream";
 import { messageOf } from "../../base/faults.ts";
-import { isObject, jsonLine } from "../../base/json.ts";
+import { jsonLine } from "../../base/json.ts";
 import { countNoun } from "../../base/quantities.ts";
 import { oneLine } from "../../base/visible-text.ts";
-import { CLIENTS, type ClientName } from "../../configuration/clients/clients.ts";
-import { whyNoServers } from "../../configuration/configured-servers.ts";
-import { unnamedProgram } from "../../languages/languages.ts";
-import { findServers } from "../../project/clients/found-servers.ts";
-import { examineClient } from "../../project/clients/own-entry.ts";
+import { searchServers } from "../../project/clients/found-servers.ts";
+import { clientNamed, examineClient, KNOWN_CLIENTS, type OwnEntry } from "../../project/clients/own-entry.ts";
 import { examineEngine, examineModules } from "../../project/doctor/examine.ts";
-import { LOCAL_USER } from "../../project/local-user.ts";
 import type { Project } from "../../project/open-project.ts";
-import { Refusal } from "../../project/refusal.ts";
 import { warmSandbox } from "../../project/sandboxes/sandboxes.ts";
-import {
-  CONFIG,
-  type CommonFlags,
-  defineCommand,
-  EXIT,
-  type ExitCode,
-  type Surroundings,
-  UsageError,
-  write,
-} from "../command.ts";
+import type { Surroundings } from "../../project/surroundings.ts";
+import { CONFIG, type CommonFlags, defineCommand, EXIT, type ExitCode, write } from "../command.ts";
 import { inProject, openProjectOf } from "../project-command.ts";
 import { ask, canAsk } from "./configuration/client-files.ts";
 import { init } from "./configuration/init.ts";
@@ -45,7 +32,7 @@ export const upCommand = defineCommand("up", up, (command) =>
   command
     .description("set ptc up here, step by step, up to a first program; asks before each step")
     .option(...CONFIG)
-    .option("--client <client>", `the client that gets ptc: ${CLIENTS.join(", ")}`, "claude")
+    .option("--client <client>", `the client that gets ptc: ${KNOWN_CLIENTS}`, "claude")
     .option("--yes", "do every step without a question")
     .option("--json", "print what was done as JSON at the end")
     .addHelpText(
@@ -78,9 +65,7 @@ interface SettledStep {
 }
 
 async function up(flags: UpFlags, surroundings: Surroundings): Promise<ExitCode> {
-  const client = CLIENTS.find((each) => each === flags.client);
-  if (client === undefined)
-    throw new UsageError(`--client: '${oneLine(flags.client, 40)}' is not one of ${CLIENTS.join(", ")}`);
+  const client = clientNamed("--client", flags.client);
   const screen = flags.json ? surroundings.stderr : surroundings.stdout;
   const asks = flags.yes !== true && canAsk(surroundings);
   const isPlan = flags.yes !== true && !asks;
@@ -153,7 +138,12 @@ async function up(flags: UpFlags, surroundings: Surroundings): Promise<ExitCode>
 const GO_ON = "`ptc up` goes on from there when you run it again.";
 
 /** @param asks whether somebody can be asked. */
-function stepsOf(client: ClientName, flags: UpFlags, surroundings: Surroundings, asks: boolean): Step[] {
+function stepsOf(
+  client: OwnEntry["client"],
+  flags: UpFlags,
+  surroundings: Surroundings,
+  asks: boolean,
+): Step[] {
   const { env } = surroundings;
   const { config } = flags;
   const load = async () => (await openProjectOf(flags, surroundings)).configuration;
@@ -195,16 +185,17 @@ function stepsOf(client: ClientName, flags: UpFlags, surroundings: Surroundings,
       async look() {
         const configuration = await load();
         const { file, servers } = configuration;
-        const none = whyNoServers(configuration);
-        if (none === undefined)
+        if (servers.length > 0)
           return { state: "done", detail: `${file} has ${countNoun(servers.length, "server")}` };
-        if (file !== undefined) return { state: "blocked", detail: `${none}; ${ADD}`, exitCode: EXIT.usage };
+        if (file !== undefined)
+          return {
+            state: "blocked",
+            detail: `${file} names no servers; \`ptc init --import\` takes over those of another client, and ${ADD}`,
+            exitCode: EXIT.usage,
+          };
         // Nothing is asked here: it only counts.
-        const found = await findServers(surroundings).catch((error: unknown) => {
-          if (error instanceof Refusal) return undefined;
-          throw error;
-        });
-        if (found === undefined)
+        const found = await searchServers(surroundings);
+        if (found.servers.length === 0)
           return {
             state: "blocked",
             detail: `no client on this machine has servers that ptc can use: \`ptc init\` writes ptc.yaml, and ${ADD}`,
@@ -244,15 +235,11 @@ function stepsOf(client: ClientName, flags: UpFlags, surroundings: Surroundings,
       name: "client",
       isOptional: true,
       async look() {
-        try {
-          const { title, file, has } = await examineClient(client, surroundings);
-          return has === undefined
-            ? { state: "to do", detail: `Write ptc into the configuration of ${title} (${file})` }
-            : { state: "done", detail: `${title} has ${has}` };
-        } catch (error) {
-          if (!(error instanceof Refusal)) throw error;
-          return { state: "blocked", detail: error.message, exitCode: EXIT.usage };
-        }
+        const { title, file, has, problem } = await examineClient(client, surroundings);
+        if (problem !== undefined) return { state: "blocked", detail: problem, exitCode: EXIT.usage };
+        return has === undefined
+          ? { state: "to do", detail: `Write ptc into the configuration of ${title} (${file})` }
+          : { state: "done", detail: `${title} has ${has}` };
       },
       carryOut: (parts) =>
         install(client, { ...common, scope: "project", name: "ptc", yes: true, keep: true }, parts),
@@ -293,16 +280,16 @@ function withoutSandbox(why: string, isOpen: boolean): string {
  * what the tool answers, also if that is a failure.
  */
 async function runFirst(project: Project, flags: UpFlags, surroundings: Surroundings): Promise<ExitCode> {
-  const { language, fileName } = unnamedProgram(project.configuration.languages);
-  const code = await firstProgram(project, language === "python");
-  await write(surroundings.stderr, `${code.trimEnd().replaceAll(/^/gm, "    ")}\n`);
+  const { firstProgram } = await import("../../project/run-program.ts");
+  const program = await firstProgram(project);
+  await write(surroundings.stderr, `${program.code.trimEnd().replaceAll(/^/gm, "    ")}\n`);
   const cancel = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) surroundings.on(signal, () => cancel.abort());
   const { run } = await import("./run.ts");
-  const warmed = await warmSandbox(project, language);
+  const warmed = await warmSandbox(project, program.language);
   return run(
     {
-      program: { code, data: {}, language, fileName },
+      program,
       project,
       cancel,
       warmed,
@@ -315,20 +302,11 @@ async function runFirst(project: Project, flags: UpFlags, surroundings: Surround
   );
 }
 
-async function firstProgram(project: Project, isPython: boolean): Promise<string> {
-  const view = (await project.tools()).callableFor(LOCAL_USER);
-  const tool = view.names().find((name) => {
-    const { annotations, inputSchema } = view.get(name) ?? {};
-    const required = isObject(inputSchema) ? inputSchema.required : undefined;
-    return annotations?.readOnlyHint === true && (!Array.isArray(required) || required.length === 0);
-  });
-  if (tool === undefined) return isPython ? 'result = "ptc works"\n' : 'globalThis.result = "ptc works";\n';
-  return isPython
-    ? `try:\n    answer = await call_tool("${tool}", {})\nexcept Exception as error:\n    answer = f"failed: {error}"\nresult = str(answer)[:300]\n`
-    : `const answer = await callTool("${tool}", {}).catch((error: unknown) => \`failed: \${error}\`);\nglobalThis.result = JSON.stringify(answer)?.slice(0, 300);\n`;
-}
-
-async function describeNext(client: ClientName, flags: UpFlags, surroundings: Surroundings): Promise<string> {
+async function describeNext(
+  client: OwnEntry["client"],
+  flags: UpFlags,
+  surroundings: Surroundings,
+): Promise<string> {
   const { next } = await examineClient(client, surroundings);
   const configured = flags.config === undefined ? "" : ` --config ${flags.config}`;
   return [

@@ -99,7 +99,12 @@ export async function changeEntry(
     change: {
       version: 1,
       at: new Date().toISOString(),
-      ...{ project, client, path, format, keys: [...keys], name: edit.name },
+      project,
+      client,
+      path,
+      format,
+      keys: [...keys],
+      name: edit.name,
       before:
         was === undefined ? undefined : { value: was.value as Record<string, unknown>, written: was.written },
       after: is?.value as Record<string, unknown> | undefined,

@@ -183,7 +183,11 @@ function readEntry(
 }
 
 /** @throws UnusableEntry */
-function translateServer(name: string, foreign: ForeignServer, surroundings: Surroundings): ServerEntry {
+function translateServer(
+  name: string,
+  foreign: ForeignServer,
+  surroundings: ImportSurroundings,
+): ServerEntry {
   const { isGemini = false } = surroundings;
   const translate = (text: string): string => {
     const translated = translateReferences(text, surroundings);
@@ -213,7 +217,10 @@ function translateServer(name: string, foreign: ForeignServer, surroundings: Sur
     };
     const hasEnv = foreign.env !== undefined || Object.keys(env).length > 0;
     return {
-      ...{ name: ownName, ...common, transport, command: inHome(translate(command)) },
+      name: ownName,
+      ...common,
+      transport,
+      command: inHome(translate(command)),
       ...defined({
         args: foreign.args?.map(translate),
         env: hasEnv ? env : undefined,
@@ -237,7 +244,10 @@ function translateServer(name: string, foreign: ForeignServer, surroundings: Sur
     (each) => each.toLowerCase() === "authorization" || each === ALL_HEADERS,
   );
   return {
-    ...{ name: ownName, ...common, transport, url: translate(url) },
+    name: ownName,
+    ...common,
+    transport,
+    url: translate(url),
     ...defined({
       headers: Object.keys(headers).length > 0 ? headers : undefined,
       auth: isKeyed ? undefined : importAuth(foreign.oauth, translate),
@@ -251,7 +261,7 @@ function headersCommand(
   name: string,
   url: string,
   helper: string,
-  { directory, pluginRoot }: Surroundings,
+  { directory, pluginRoot }: ImportSurroundings,
 ): SecretValueEntry {
   const line = helper
     .replaceAll(variable("CLAUDE_PROJECT_DIR"), () => directory)
@@ -265,7 +275,10 @@ function headersCommand(
  *
  * @throws UnusableEntry if it cannot be read, since the server lacks something without it.
  */
-function variablesIn(file: string, { directory, readFile, home = "" }: Surroundings): Record<string, string> {
+function variablesIn(
+  file: string,
+  { directory, readFile, home = "" }: ImportSurroundings,
+): Record<string, string> {
   const named = file.replace(/^\$\{HOME\}|^~(?=\/)/, home).replaceAll("$${", "${");
   const path = isAbsolute(named) ? named : resolve(directory, named);
   const text = readFile?.(path);
@@ -308,8 +321,12 @@ function importAuth(
   const client_id = clientId === undefined ? undefined : translate(clientId);
   const callback_host = client_id === undefined ? undefined : ("localhost" as const);
   const settings = defined({
-    ...{ client_id, client_secret: clientSecret === undefined ? undefined : translate(clientSecret) },
-    ...{ scopes, issuer, callback_host, callback_port },
+    client_id,
+    client_secret: clientSecret === undefined ? undefined : translate(clientSecret),
+    scopes,
+    issuer,
+    callback_host,
+    callback_port,
   });
   return Object.keys(settings).length === 0 ? undefined : { type: "oauth", ...settings };
 }
@@ -381,7 +398,7 @@ function variable(name: string): string {
 }
 
 /** Facts for resolving a client's references. */
-interface Surroundings extends ImportOptions {
+interface ImportSurroundings extends ImportOptions {
   /** The client's workspace folder. */
   directory: string;
   /** The inputs that VS Code asks a person for. Environment variables replace them. */
@@ -389,7 +406,10 @@ interface Surroundings extends ImportOptions {
 }
 
 /** The ptc.yaml form of a client's reference; `undefined` if ptc has no equivalent. */
-function translate(reference: string, { directory, pluginRoot, inputs }: Surroundings): string | undefined {
+function translate(
+  reference: string,
+  { directory, pluginRoot, inputs }: ImportSurroundings,
+): string | undefined {
   // Claude Code defines this name for its plugins.
   if (reference === "CLAUDE_PLUGIN_ROOT" && pluginRoot !== undefined) return literal(pluginRoot);
   if (/^CLAUDE_PROJECT_DIR(?::-[^}]*)?$/.test(reference)) return literal(directory);
@@ -441,7 +461,7 @@ const OTHER_REFERENCES =
  * Translates every reference in a text of a client's file. When ptc cannot resolve one, such as `${config:port}`, the result is not `ok`
  * and names the first such reference.
  */
-function translateReferences(text: string, surroundings: Surroundings): TranslatedText {
+function translateReferences(text: string, surroundings: ImportSurroundings): TranslatedText {
   let unknown: string | undefined;
   const own = text.replaceAll(OTHER_REFERENCES, (_, secret?: string, env?: string) =>
     variable(secret ?? env ?? ""),

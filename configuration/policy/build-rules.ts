@@ -84,7 +84,7 @@ export function nothingPermitted({ all: [first, ...others] }: Rules): LocatedPro
 }
 
 /** One line for a person. */
-export function describeRuleProblem({ file, line, message }: LocatedProblem): string {
+function describeRuleProblem({ file, line, message }: LocatedProblem): string {
   return `${file}:${line}: ${message}`;
 }
 

@@ -253,7 +253,11 @@ async function tryConversation(
   for (const [index, { said, program, data, calls, shows }] of runs.entries()) {
     if (said !== undefined) conversation.say(said);
     const flow = new RunFlow({
-      ...{ conversation, runId: String(index), isSticky: labels.isSticky, program: [program], data },
+      conversation,
+      runId: String(index),
+      isSticky: labels.isSticky,
+      program: [program],
+      data,
       isPlain: (value) => configuration.labels.plain.some((list) => isListed(labels.lists, list, value)),
     });
     const state = new RunState();
@@ -263,7 +267,9 @@ async function tryConversation(
       const args = call.arguments ?? {};
       const { seq, history } = state.begin(tool);
       const values = await flow.follow({
-        ...{ tool: call.tool, seq, arguments: args },
+        tool: call.tool,
+        seq,
+        arguments: args,
         schema: tool.inputSchema,
       });
       let isUnsettled = false;

@@ -28,7 +28,9 @@ export function readAuditSearch(query: URLSearchParams): AuditSearch {
   const since = field("since");
   return {
     event: (AUDIT_EVENTS as readonly string[]).includes(event) ? event : "",
-    ...{ tool: field("tool"), principal: field("principal"), run: field("run") },
+    tool: field("tool"),
+    principal: field("principal"),
+    run: field("run"),
     since: /^\d{4}-\d\d-\d\d$/.test(since) && Number.isFinite(Date.parse(since)) ? since : "",
     unwanted: query.get("unwanted") === "on",
   };

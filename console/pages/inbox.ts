@@ -56,7 +56,7 @@ interface InboxPage {
   questions: readonly ShownQuestion[];
   /** Questions that have a page of their own alone, because they are long, or because there are many. */
   further: readonly ListedQuestion[];
-  /** Answered questions whose runs have not gone on yet. */
+  /** Answered questions whose runs have not continued yet. */
   answered: readonly ListedQuestion[];
   frame: Frame;
   nowMs: number;
@@ -65,7 +65,7 @@ interface InboxPage {
   needsPasskey: boolean;
   /** Why nothing can be approved here; it can be denied. */
   whyNoApproval: string | undefined;
-  /** What came of the last answer. */
+  /** The outcome of the last answer. */
   notice: string | undefined;
   /** Whether one question alone was asked for. */
   isOne: boolean;
@@ -356,7 +356,7 @@ export function inboxRoutes(app: Routes, answers: Answers): void {
     return answers.parts.configuration().approvals.require;
   }
 
-  /** The question of a ticket that the viewer may answer. */
+  /** The question with this ticket, if the viewer may answer it. */
   async function askedOf(c: Asked): Promise<PendingApproval | undefined> {
     if (!c.get("rights").approves) throw new RefusedError(403, "You may not answer questions here.");
     const approvals = await answers.parts.pending();
@@ -392,7 +392,10 @@ export function inboxRoutes(app: Routes, answers: Answers): void {
     const { ticket, digest } = pending;
     const scope = digestOf(scopeIn(await formOf(c), pending));
     return answers.parts.passkeys.ask(c.get("session").viewer.principal, {
-      ...{ kind: "answer", ticket, digest, scope },
+      kind: "answer",
+      ticket,
+      digest,
+      scope,
     });
   }
 

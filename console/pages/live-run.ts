@@ -1,4 +1,4 @@
-/** The page of a run that goes on, as far as its process has heard of it. When the run is archived, its own page takes the place of it. */
+/** The page of a run in progress, with the events that this process knows. The page of the archived run replaces it at the end. */
 import { countNoun, formatBytes, formatCount, formatDuration } from "../../base/quantities.ts";
 import {
   html,

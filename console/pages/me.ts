@@ -306,9 +306,17 @@ export function meRoutes(app: Routes, answers: Answers): void {
       tokensOf(c),
     ]);
     return renderMe({
-      ...{ frame, rights, passkeys, logins: knownLogins, connects: connect !== undefined },
-      ...{ sessions: knownSessions, tokens: knownTokens, notice: NOTICES[done], nowMs: now() },
-      ...{ made, tokensCount: tokens?.counts() ?? false },
+      frame,
+      rights,
+      passkeys,
+      logins: knownLogins,
+      connects: connect !== undefined,
+      sessions: knownSessions,
+      tokens: knownTokens,
+      notice: NOTICES[done],
+      nowMs: now(),
+      made,
+      tokensCount: tokens?.counts() ?? false,
     });
   }
 

@@ -54,7 +54,9 @@ function renderOverviewPage(page: OverviewPage): ConsolePage {
   );
   if (total.runs === 0)
     return {
-      ...{ title: "Overview", place: "" as const, header },
+      title: "Overview",
+      place: "" as const,
+      header,
       main: html`<div data-live="runs">${renderNothing(html`No run was archived in the last ${OVERVIEW_DAYS} days. <code>ptc run program.ts</code> makes one, and so does a model behind <code>ptc serve</code>.`)}</div>`,
     };
   const latency = new Map(timings.days.map((each) => [each.day, each]));
@@ -316,7 +318,11 @@ export function overviewRoutes(app: Routes, answers: Answers): void {
     const stats = countListed(runs);
     const ofOneDay = stats.days.length === 1 && newest === undefined ? runs : undefined;
     return renderOverviewPage({
-      ...{ stats, ofOneDay, timings: timeListed(runs), newest, ...shown },
+      stats,
+      ofOneDay,
+      timings: timeListed(runs),
+      newest,
+      ...shown,
       runs: runs.slice(0, NEWEST_RUNS),
     });
   }

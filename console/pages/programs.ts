@@ -90,7 +90,10 @@ function exampleOf(
     const example = readExample(program, configuration);
     return (
       example && {
-        ...{ at: example.started_ms, run: example.run, ptc: example.ptc, calls: example.calls.length },
+        at: example.started_ms,
+        run: example.run,
+        ptc: example.ptc,
+        calls: example.calls.length,
         isOfThisText: example.program === program.digest,
       }
     );
@@ -207,7 +210,9 @@ export function programsRoutes(app: Routes, answers: Answers): void {
     const { programs = [], problems = new Map() } = (await tools()).programs ?? {};
     const kept = (await archive.exists()) ? archive : undefined;
     return renderPrograms({
-      ...{ frame: await answers.frame(c), programs, problems },
+      frame: await answers.frame(c),
+      programs,
+      problems,
       facts: await programFacts(programs, configuration(), kept, answers.own(c)),
       testOf: (name) => outcomes.get(testKey(c, name)),
       tests: test !== undefined && c.get("rights").replays,

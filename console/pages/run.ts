@@ -42,7 +42,7 @@ interface RunPageOptions {
   frame: Frame;
   replay: ReplayOutcome | "under way" | undefined;
   replays: boolean;
-  /** What came of saving its program, where the viewer may save it. */
+  /** The outcome of saving its program, if the viewer may save it. */
   saving:
     | {
         readonly saved: { readonly name: string; readonly notes: readonly string[] } | undefined;
@@ -70,7 +70,7 @@ ${renderCompare(id, alike)}
   };
 }
 
-/** What the program is to be called, and what came of it. */
+/** The name for the program, and the outcome of saving it. */
 function renderSave(id: string, frame: Frame, saving: RunPageOptions["saving"]): Markup | undefined {
   if (saving === undefined) return undefined;
   const { saved, refused } = saving;

@@ -31,8 +31,12 @@ function readRunSearch(query: URLSearchParams): RunSearch {
   const field = (name: string) => (query.get(name) ?? "").trim().slice(0, MAX_FIELD_CHARS);
   const date = (name: string) => (Number.isFinite(dayIn(field(name))) ? field(name) : "");
   return {
-    ...{ text: field("text"), tool: field("tool"), principal: field("principal") },
-    ...{ status: field("status"), since: date("since"), until: date("until") },
+    text: field("text"),
+    tool: field("tool"),
+    principal: field("principal"),
+    status: field("status"),
+    since: date("since"),
+    until: date("until"),
   };
 }
 
@@ -240,7 +244,7 @@ export function runsRoutes(app: Routes, answers: Answers): void {
     });
   }
 
-  /** A page of those runs that rules permit to read. It says of no other run that there is one. */
+  /** A page of the runs that rules permit the viewer to read. It does not reveal that other runs exist. */
   async function permittedPage(sight: Sight, filter: PageFilter): Promise<RunPage> {
     const { archive } = answers.parts;
     const runs: ListedRun[] = [];

@@ -319,9 +319,16 @@ export function serversRoutes(app: Routes, answers: Answers): void {
     ]);
     const { servers, sandbox } = configuration();
     return renderServers({
-      ...{ frame, catalog, recent, servers, sandboxes: sandbox.servers, days: OVERVIEW_DAYS },
+      frame,
+      catalog,
+      recent,
+      servers,
+      sandboxes: sandbox.servers,
+      days: OVERVIEW_DAYS,
       stats: isAll ? (stats?.tools ?? []) : undefined,
-      ...{ logins: known, connects: connect !== undefined, check: checks?.of(viewer) },
+      logins: known,
+      connects: connect !== undefined,
+      check: checks?.of(viewer),
       lookingSince: answers.startedAt,
       notice: NOTICES[c.req.query("done") ?? ""],
     });

@@ -29,7 +29,9 @@ export async function askCheck(
   if (off !== undefined) throw new Error(off);
   if (command !== undefined)
     return run(command, body, {
-      ...{ cwd, signal, maxAnswerBytes },
+      cwd,
+      signal,
+      maxAnswerBytes,
       env: isManaged === true ? SYSTEM_ENVIRONMENT : surroundings.env,
     });
   if (url === undefined || secret === undefined) throw new Error("it has no address");
@@ -82,7 +84,9 @@ async function run(
   const { PATH, HOME, LANG } = env;
   signal.throwIfAborted();
   const child = spawn(program, args, {
-    ...{ cwd, detached: true, stdio: ["pipe", "pipe", "ignore"] },
+    cwd,
+    detached: true,
+    stdio: ["pipe", "pipe", "ignore"],
     env: Object.fromEntries(Object.entries({ PATH, HOME, LANG }).filter(([, value]) => value)),
   });
   const kill = () => {

@@ -221,7 +221,7 @@ export class Checks {
             : messageOf(error),
         MAX_REASON_CHARS,
       );
-      // Nothing goes on that was cancelled.
+      // A cancelled call does not continue.
       const goesOn = check.failsOpen && !(signal.aborted && !late.aborted);
       return { answer: { decision: goesOn ? "allow" : "deny" }, failure };
     }
@@ -279,8 +279,13 @@ function describe(
   return {
     run_id: runId,
     ...(isRehearsal === true ? { rehearsal: true } : {}),
-    ...{ principal, groups, source, ...(client === undefined ? {} : { client: client.name }) },
-    ...{ server, tool: namespacedName, ...(annotations === undefined ? {} : { annotations }) },
+    principal,
+    groups,
+    source,
+    ...(client === undefined ? {} : { client: client.name }),
+    server,
+    tool: namespacedName,
+    ...(annotations === undefined ? {} : { annotations }),
     arguments: call.arguments ?? null,
   };
 }
@@ -352,7 +357,8 @@ function holdsAnswer({ decision }: CallOutcome): boolean {
 /** What is known of a call besides its answer. */
 function groundsOf({ decision, approver, bytes, flow, waitedMs, connectMs, earlier }: CallOutcome) {
   return {
-    ...{ decision, bytes },
+    decision,
+    bytes,
     ...(approver === undefined ? {} : { approver }),
     ...(flow === undefined ? {} : { flow }),
     ...(waitedMs === undefined ? {} : { waitedMs }),
@@ -406,7 +412,7 @@ class Places {
     this.#limits = limits;
   }
 
-  /** Resolves with what gives the place back. Rejects when the signal comes first. */
+  /** Resolves with the function that returns the place. Rejects if the signal is aborted first. */
   async take(principal: string, signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted();
     if (!this.#hasRoom(principal)) await this.#wait(principal, signal);

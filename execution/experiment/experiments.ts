@@ -166,10 +166,17 @@ export class Experiments {
       await runInside(sandbox, {
         scope: { dispatcher, limits, clock, program },
         run: {
-          ...{ approvals: new RunApprovals("", NOBODY), recording: undefined, suspension: undefined },
-          ...{ observers: [], signal: ends, faulted: signal, elapsedMs: () => 0 },
+          approvals: new RunApprovals("", NOBODY),
+          recording: undefined,
+          suspension: undefined,
+          observers: [],
+          signal: ends,
+          faulted: signal,
+          elapsedMs: () => 0,
         },
-        ...{ prepared, output, timeLimit: new TimeLimit(MAX_RUN_MS, clock) },
+        prepared,
+        output,
+        timeLimit: new TimeLimit(MAX_RUN_MS, clock),
         environment: { ...environment, replay },
       });
     } finally {
@@ -271,7 +278,10 @@ class Trial {
     const seqs = this.#seqsOf.get(this.#target.tool) ?? [];
     const targetIndex = seqs.indexOf(this.#target.seq);
     const other = new OtherData({
-      ...{ seed, isWild, words: this.#words, known: this.#known },
+      seed,
+      isWild,
+      words: this.#words,
+      known: this.#known,
       mixed: isWild ? this.#mixed : undefined,
       isOfAbsence: isWild && this.#isOfMaking,
       minItems: Math.max(targetIndex + 1, 2),

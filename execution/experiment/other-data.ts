@@ -71,9 +71,21 @@ export interface Shape {
 
 export function newShape(): Shape {
   return {
-    ...{ forms: new Set(), seen: new Map(), seenNumbers: new Set(), count: 0, single: undefined },
-    ...{ hasNull: false, hasInteger: false, hasFraction: false, hasBigInteger: false, hasTruth: false },
-    ...{ items: undefined, inside: undefined, members: undefined, others: undefined, objects: 0 },
+    forms: new Set(),
+    seen: new Map(),
+    seenNumbers: new Set(),
+    count: 0,
+    single: undefined,
+    hasNull: false,
+    hasInteger: false,
+    hasFraction: false,
+    hasBigInteger: false,
+    hasTruth: false,
+    items: undefined,
+    inside: undefined,
+    members: undefined,
+    others: undefined,
+    objects: 0,
   };
 }
 

@@ -49,14 +49,23 @@ const KINDS: Readonly<Record<LimitKey, Kind>> = {
     unit: 1,
   },
   maxProgramsPerMinute: {
-    ...{ span: "minute", setting: "max_programs_per_minute", what: "programs a minute", unit: 1 },
+    span: "minute",
+    setting: "max_programs_per_minute",
+    what: "programs a minute",
+    unit: 1,
   },
   maxCallsPerMinute: { span: "minute", setting: "max_calls_per_minute", what: "calls a minute", unit: 1 },
   maxCpuSecondsPerDay: {
-    ...{ span: "day", setting: "max_cpu_seconds_per_day", what: "processor seconds a day", unit: 1_000 },
+    span: "day",
+    setting: "max_cpu_seconds_per_day",
+    what: "processor seconds a day",
+    unit: 1_000,
   },
   maxResultBytesPerDay: {
-    ...{ span: "day", setting: "max_result_bytes_per_day", what: "bytes of results a day", unit: 1 },
+    span: "day",
+    setting: "max_result_bytes_per_day",
+    what: "bytes of results a day",
+    unit: 1,
   },
 };
 const KEYS = Object.keys(KINDS) as LimitKey[];
@@ -118,7 +127,7 @@ export function appliedLimits(
 export interface Allowance extends CallAllowance {
   /** Counts processor time, also after the end. */
   useCpu(ms: number): void;
-  /** Says that it has ended. May be called again. */
+  /** Ends it. May be called more than once. */
   end(): void;
 }
 
@@ -174,7 +183,7 @@ export class UsageLimits {
     this.#options = options;
   }
 
-  /** Why a program of the subject would be refused now, as far as that is known without asking. */
+  /** Why a program of the subject would be refused now, by what this process knows without a request. */
   whyNot(subject: Subject, isCall = false): Busy | undefined {
     const now = this.#options.clock.monotonicMs();
     for (const applied of this.#limitsOf(subject, isCall)) {

@@ -18,7 +18,7 @@ export interface ToolAnswer {
   meta?: Record<string, unknown> | undefined;
 }
 
-/** A block with what its server says of it to clients. */
+/** A block with its server's annotations for clients. */
 type AnswerBlock = EmittedBlock & {
   readonly annotations?: Record<string, unknown>;
   readonly icons?: unknown;
@@ -39,7 +39,7 @@ const MEMBERS: Readonly<Record<string, readonly string[]>> = {
 };
 const RESOURCE_MEMBERS = ["uri", "mimeType", "text", "blob"];
 
-/** Reads a server's answer as far as a client can use it. */
+/** Reads the parts of a server's answer that a client can use. */
 export function readAnswer(raw: unknown, redactor: Pick<Redactor, "redactText" | "redactValue">): ToolAnswer {
   const result = isObject(raw) ? raw : {};
   const { content, structuredContent: structured } = result;
@@ -62,7 +62,7 @@ export function readAnswer(raw: unknown, redactor: Pick<Redactor, "redactText" |
 
 type Values = Pick<Redactor, "redactValue">;
 
-/** A block with what its server says of it to clients, as far as MCP defines that. */
+/** A block with those of its server's annotations that MCP defines. */
 function withSaid(block: EmittedBlock, given: unknown, redactor: Values): AnswerBlock {
   // A line of text that replaces a block is ptc's own.
   if (!isObject(given) || given.type !== block.type) return block;

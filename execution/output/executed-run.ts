@@ -43,7 +43,7 @@ export interface ExecutedProgram extends ExecutedRun {
   resultFrom: ValueSource | undefined;
   /** The known reasons why the program could not be bundled. Empty for any other failure. */
   reasons: readonly FailureReason[];
-  /** Type errors of a program that ran all the same. */
+  /** Type errors of a program that ran despite them. */
   typeWarning: string | undefined;
   /** Why the program's types were not checked, although a check was requested. */
   unchecked: string | undefined;

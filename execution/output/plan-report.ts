@@ -38,7 +38,9 @@ export function reportPlan(outcome: DryRun): PlanReport {
     case "changes": {
       const { digest, more } = outcome.plan;
       return {
-        ...{ outcome: "changes", digest, calls: reportCalls(outcome.plan) },
+        outcome: "changes",
+        digest,
+        calls: reportCalls(outcome.plan),
         ...(more === undefined ? {} : { more }),
       };
     }
@@ -47,7 +49,11 @@ export function reportPlan(outcome: DryRun): PlanReport {
 
 function reportCalls({ calls }: Plan): ReportedCall[] {
   return calls.map((call, index) => ({
-    ...{ number: index + 1, tool: call.tool, arguments: call.arguments, asks: call.asks },
-    ...{ approvable: isApprovable(call), notes: describePlanned(call) },
+    number: index + 1,
+    tool: call.tool,
+    arguments: call.arguments,
+    asks: call.asks,
+    approvable: isApprovable(call),
+    notes: describePlanned(call),
   }));
 }

@@ -3,7 +3,7 @@ import type { Program } from "../../languages/program.ts";
 import type { Failure } from "../../protocol/failure.ts";
 import type { ExecutedProgram } from "./executed-run.ts";
 
-/** What a program would do: what it would change, or why its rehearsal failed before it came to any change. */
+/** What a program would change, or why its rehearsal failed before any change. */
 export type DryRun =
   | { readonly kind: "unchanged" }
   | { readonly kind: "changes"; readonly plan: Plan }

@@ -52,10 +52,10 @@ const MAX_NAME_CHARS = 500;
 /** How much of a program is kept beside its question. */
 const MAX_CODE_CHARS = 128 * 1024;
 
-/** What is listed of a question that waits: all but what its program wrote, which may be long. Without secrets. */
+/** A waiting question in a list: everything except what its program wrote, which may be long. Without secrets. */
 export interface ListedQuestion {
   ticket: string;
-  /** Whose run it is, in what groups, and what they are called, as far as a login says that. */
+  /** The owner of the run: the principal, and the groups and the name that a login gives. */
   owner: Pick<RunContext, "principal" | "groups" | "boundGroups" | "name">;
   /** Milliseconds since 1970. */
   askedAt: number;
@@ -193,7 +193,7 @@ export class PendingApprovals {
     this.#offers.set(ticket, factsOf(question));
   }
 
-  /** The answer to a question that was offered here, if there is one. */
+  /** The answer to a question that was offered here; `undefined` while nobody has answered. */
   async offered(ticket: string): Promise<KeptAnswer | undefined> {
     return this.#keptAnswer(ticket, await plainly(() => this.#store.offered(ticket, this.#owner)));
   }
@@ -452,7 +452,7 @@ export class PendingApprovals {
   }
 }
 
-/** What waits was kept by another version of ptc, whose format this one does not read. */
+/** Another version of ptc stored the approval, in a format that this one does not read. */
 class OfAnotherVersion extends PendingError {
   constructor({ ticket }: RowFacts) {
     super(`what waits as ${ticket} was kept by another version of ptc: run its program again`);

@@ -18,7 +18,7 @@ import { PROGRAMS_MODULE } from "../../protocol/tool-names.ts";
 import type { SandboxSource, SandboxUse } from "../../sandbox/sandbox.ts";
 import { SandboxError } from "../../sandbox/sandbox-error.ts";
 import type { CallObserver } from "../call-log.ts";
-import type { Surroundings } from "../interceptors.ts";
+import type { RunSurroundings } from "../interceptors.ts";
 import type { Outcome, Verdict } from "../outcome.ts";
 import type { DryRun } from "../output/planned-program.ts";
 import { maxResultBytes, RunnerOutput } from "../output/runner-output.ts";
@@ -557,7 +557,7 @@ async function runAgain(
     dispatcher,
     surroundings,
     observers,
-  }: { dispatcher: CallDispatcher; surroundings: Surroundings; observers: readonly CallObserver[] },
+  }: { dispatcher: CallDispatcher; surroundings: RunSurroundings; observers: readonly CallObserver[] },
 ): Promise<Outcome> {
   const { scope, program, prepared, environment, sandboxes, use, startedAt } = parts;
   const { limits, clock, redactor } = scope;

@@ -552,7 +552,7 @@ class RunAudit {
   }
 }
 
-/** What a login says of its principal, as a record has it. */
+/** The groups and the name that a login gives its principal, in the form of a record. */
 function loginOf(
   { name, groups, boundGroups, clientId }: RunContext,
   textOf: (text: string) => string,

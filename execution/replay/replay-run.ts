@@ -40,7 +40,9 @@ export async function replayRun(
   const scope: ReplayScope = {
     ...request,
     ...(await redactionOf(run)),
-    ...{ sandboxes: sandboxesOf(run, sandboxes), clock, toolVersion: version },
+    sandboxes: sandboxesOf(run, sandboxes),
+    clock,
+    toolVersion: version,
     languages: await languages.recorded((edited ?? run.program).language),
   };
   if (session === undefined) return replayProgram(scope);
@@ -79,7 +81,12 @@ async function replayInSession(
   try {
     for (const [index, { run, modules, limits, typecheck }] of before.entries()) {
       const replayed = await replayProgram({
-        ...{ ...silent, ...(await redactionOf(run)), run, modules, limits, typecheck },
+        ...silent,
+        ...(await redactionOf(run)),
+        run,
+        modules,
+        limits,
+        typecheck,
         sandboxes: kept,
         session: { place: { id: place.id, position: index + 1 }, earlier: [...earlier] },
       });

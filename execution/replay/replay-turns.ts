@@ -20,7 +20,7 @@ export class ReplayTurns {
     this.#use = use;
   }
 
-  /** Does work when it is the principal's turn. Resolves with what came of it, or with why it was not begun. */
+  /** Does work when it is the principal's turn. Resolves with the result, or with the reason why the work was not begun. */
   async take<T>(
     context: RunContext,
     signal: AbortSignal,

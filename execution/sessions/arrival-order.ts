@@ -10,7 +10,7 @@ export interface Arrival {
 
 /** Lets programs enter their sessions in the order in which they came, however long each takes to prepare. */
 export class ArrivalOrder {
-  /** By session, what its next program waits for. */
+  /** By session, the promise that its next program waits for. */
   readonly #last = new Map<string, Promise<void>>();
 
   /** Notes that a program has come. Returns `undefined` for a program in no session. */

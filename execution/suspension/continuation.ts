@@ -18,7 +18,7 @@ const NOT_ITS_OWN: ReadonlySet<FailureType> = new Set([
   "InternalError",
 ]);
 
-/** The environment of a program. A resumed program first sees again what it has seen, and then the present. */
+/** The environment of a program. A resumed program first sees its recorded environment again, and then the present one. */
 export function environmentOf(earlier: SuspendedRun | undefined): ProgramEnvironment {
   if (earlier === undefined) return { seed: randomBytes(32).toString("hex"), time_zone: TIME_ZONE };
   const { environment, trace, startedAt } = earlier;

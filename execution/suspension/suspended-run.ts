@@ -29,7 +29,7 @@ export interface SuspendedRun {
   approvals: ApprovalsSoFar;
   /** What the model that wrote the program had been shown, if labels follow its conversation. */
   shown?: readonly Shown[] | undefined;
-  /** The toolsets to which it was narrowed, and stays so wherever it goes on. */
+  /** The toolsets to which it was narrowed. They apply wherever the run continues. */
   toolsets?: readonly string[] | undefined;
   /** What other runs of its conversation had read, where rules see them together. */
   reads?: readonly RunRead[] | undefined;

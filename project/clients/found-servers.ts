@@ -47,8 +47,17 @@ export interface FoundServers {
   searched: readonly ClientFile[];
 }
 
-/** The servers in the files of all clients. Of servers with one name, the first is taken. @throws Refusal when there are none. */
+/** The servers in the files of all clients, as `searchServers` finds them. @throws Refusal when there are none. */
 export async function findServers(here: Here): Promise<FoundServers> {
+  const found = await searchServers(here);
+  if (found.servers.length > 0) return found;
+  const [first] = found.skipped;
+  const why = first === undefined ? "" : `: '${oneLine(first.name, 80)}': ${first.why}`;
+  throw new Refusal(`--import: no client on this machine has servers that ptc can use${why}; name a file`);
+}
+
+/** The servers in the files of all clients, which may be none. Of servers with one name, the first is taken. */
+export async function searchServers(here: Here): Promise<FoundServers> {
   const { env } = here;
   const searched = findClientFiles(env, here.cwd());
   const found = new Map<string, FoundServer>();
@@ -76,10 +85,7 @@ export async function findServers(here: Here): Promise<FoundServers> {
     }
   }
   const servers = [...found.values()];
-  if (servers.length > 0) return { servers, skipped, tools, notes, files: sources.size, searched };
-  const [first] = skipped;
-  const why = first === undefined ? "" : `: '${oneLine(first.name, 80)}': ${first.why}`;
-  throw new Refusal(`--import: no client on this machine has servers that ptc can use${why}; name a file`);
+  return { servers, skipped, tools, notes, files: sources.size, searched };
 }
 
 /** The servers in a file that the user names. @throws Refusal */
@@ -104,7 +110,9 @@ export async function readServers(file: string, here: Here): Promise<FoundServer
   };
   return {
     servers: servers.map((entry) => ({ entry, target: targetOf(entry), from: file })),
-    ...{ skipped, tools, notes },
+    skipped,
+    tools,
+    notes,
     files: 1,
     searched: [known ?? unknown],
   };
@@ -118,7 +126,10 @@ function importOptions(file: ClientFile, { env, cwd }: Here): ImportOptions {
   const isClaudes =
     client.startsWith("Claude Code") || /(?:^|[\\/])\.(?:mcp\.json$|claude(?:\.json$|[\\/]))/.test(path);
   return {
-    ...{ pluginRoot, isGemini, countsSeconds, home: env.HOME || homedir() },
+    pluginRoot,
+    isGemini,
+    countsSeconds,
+    home: env.HOME || homedir(),
     rules: isClaudes ? claudeRules(env, cwd()) : undefined,
     readFile: readVariables,
   };

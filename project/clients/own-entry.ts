@@ -1,6 +1,8 @@
 /** The entry by which an MCP client starts ptc. */
+
 import { realpathSync } from "node:fs";
 import { join } from "node:path";
+import { visibleLine } from "../../base/visible-text.ts";
 import { describeTwice, findPtcInClaude } from "../../configuration/clients/claude-code.ts";
 import {
   ClientChanges,
@@ -9,17 +11,38 @@ import {
   fileChanges,
 } from "../../configuration/clients/client-changes.ts";
 import {
+  CLIENTS,
   type ClientName,
   type ClientScope,
   clientEntry,
   clientPlace,
   namedVariables,
+  SCOPES,
 } from "../../configuration/clients/clients.ts";
 import type { EntryEdit } from "../../configuration/clients/edit-entry.ts";
 import { ClientFileError } from "../../configuration/clients/read-client-file.ts";
 import { findConfiguration } from "../../configuration/load.ts";
 import { Refusal } from "../refusal.ts";
 import { changeFile, type Here, readIfThere, refuseLinkOut, shownPath } from "./client-files.ts";
+
+/** The clients into whose files ptc can write itself, as a list for people. */
+export const KNOWN_CLIENTS = CLIENTS.join(", ");
+
+/** The client that a user names. @throws Refusal */
+export function clientNamed(flag: string, name: string): ClientName {
+  return oneOf(CLIENTS, flag, name);
+}
+
+/** The scope of an entry that a user names. @throws Refusal */
+export function scopeNamed(flag: string, name: string): ClientScope {
+  return oneOf(SCOPES, flag, name);
+}
+
+function oneOf<T extends string>(known: readonly T[], flag: string, name: string): T {
+  const found = known.find((each) => each === name);
+  if (found !== undefined) return found;
+  throw new Refusal(`${flag}: '${visibleLine(name.slice(0, 40))}' is not one of ${known.join(", ")}`);
+}
 
 /** Which entry of which client. */
 export interface OwnEntry {
@@ -107,9 +130,11 @@ export interface ClientState {
   next: string;
   /** How it has ptc, for people; `undefined` if it does not. */
   has: string | undefined;
+  /** Why its file cannot be read, for people. */
+  problem?: string;
 }
 
-/** Whether a client has ptc for the folder in which a command is called. @throws Refusal for a file that cannot be read. */
+/** Whether a client has ptc for the folder in which a command is called. */
 export async function examineClient(client: ClientName, here: Here): Promise<ClientState> {
   const { env } = here;
   const project = realpathSync(here.cwd());
@@ -123,9 +148,14 @@ export async function examineClient(client: ClientName, here: Here): Promise<Cli
     if (plugin !== undefined) return state(`ptc by the plugin ${plugin}`);
     if (entries.length > 0) return state("ptc");
   }
-  const text = await readIfThere(place.path, project);
-  const without = await edited({ ...place, project }, file, text, { name: "ptc", entry: undefined }, false);
-  return state(without === text ? undefined : "ptc");
+  try {
+    const text = await readIfThere(place.path, project);
+    const without = await edited({ ...place, project }, file, text, { name: "ptc", entry: undefined }, false);
+    return state(without === text ? undefined : "ptc");
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    return { ...state(undefined), problem: error.message };
+  }
 }
 
 async function edited(

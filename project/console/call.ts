@@ -15,7 +15,9 @@ export async function callForConsole(
 ): Promise<TriedCall> {
   try {
     const { envelope, recorded } = await host.call({
-      ...{ call, context, signal },
+      call,
+      context,
+      signal,
       approver: { ask: async () => UNASKED },
     });
     const problem = await recorded;

@@ -30,8 +30,13 @@ export function tokensForConsole(configuration: () => Configuration, env: Enviro
     list: () =>
       orWhy(async () =>
         (await open().list()).map(({ name, owner, groups, scopes, created_at, expires_at }) => ({
-          ...{ name, owner, principal: owner ?? principalOfToken(name), groups, scopes },
-          ...{ createdAt: created_at, expiresAt: expires_at },
+          name,
+          owner,
+          principal: owner ?? principalOfToken(name),
+          groups,
+          scopes,
+          createdAt: created_at,
+          expiresAt: expires_at,
         })),
       ),
     create: (name, wanted) => orWhy(async () => ({ token: await open().create(name, wanted) })),
@@ -82,7 +87,11 @@ function known(
   }: Omit<SessionStatus, "through" | "idle_since"> & { idle_since?: string | undefined },
 ): KnownSession {
   return {
-    ...{ id, name, language, programs, startedAt: Date.parse(started) },
+    id,
+    name,
+    language,
+    programs,
+    startedAt: Date.parse(started),
     ...(idle === undefined ? {} : { idleSince: Date.parse(idle) }),
   };
 }

@@ -18,7 +18,8 @@ export async function testForConsole(
   signal: AbortSignal,
 ): Promise<TestedProgram | undefined> {
   const tested = (outcome: TestedProgram["outcome"], lines: readonly string[]): TestedProgram => ({
-    ...{ at: Date.now(), outcome },
+    at: Date.now(),
+    outcome,
     lines: lines.slice(0, MAX_LINES).map((line) => oneLine(line, MAX_LINE_CHARS)),
   });
   try {

@@ -16,7 +16,8 @@ export async function replayForConsole(
   signal: AbortSignal,
 ): Promise<ReplayOutcome> {
   const outcome = (kind: ReplayOutcome["kind"], message: string): ReplayOutcome => ({
-    ...{ at: Date.now(), kind },
+    at: Date.now(),
+    kind,
     message: oneLine(message, 2_000),
   });
   const replay = async (): Promise<ReplayOutcome> => {

@@ -26,7 +26,9 @@ export async function checkForConsole(
     const { configuration } = host;
     const servers = configuration.servers.filter(({ off }) => off === undefined);
     const generator = new ModuleGenerator({
-      ...{ configuration, servers, upstreams: await host.serversOf(principal) },
+      configuration,
+      servers,
+      upstreams: await host.serversOf(principal),
       folder: new GeneratedFolder(configuration),
     });
     const { drift, failures } = await generator.propose(AbortSignal.any([signal, late]));

@@ -45,6 +45,7 @@ import { isOwnVariable, variablesOf, whyNoProgram } from "../../upstream/local/l
 import { type SecretKeyring, type SecretSource, SecretSourceError } from "../../upstream/secret-source.ts";
 import { type SecretSources, whyFileIsOpen } from "../../upstream/secret-sources.ts";
 import type { UpstreamPool } from "../../upstream/upstream-pool.ts";
+import { LOCAL_USER } from "../local-user.ts";
 import { Project } from "../open-project.ts";
 import { sandboxOptions, USUAL_SANDBOX } from "../sandboxes/sandboxes.ts";
 import { composeUpstreams } from "../servers/upstreams.ts";
@@ -65,8 +66,8 @@ export interface Finding {
 }
 
 export interface ExamineOptions extends FindOptions {
-  /** The principal for whom servers are tried. */
-  principal: string;
+  /** The principal for whom servers are tried; by default the person at this machine. */
+  principal?: string;
   /** The engine that starts sandboxes. Defaults to Docker's. */
   engine?: OpenEngine;
   /** The keyring for `{ keyring: NAME }`. Defaults to the user's keyring. */
@@ -98,6 +99,7 @@ export async function* examine(options: ExamineOptions): AsyncGenerator<Finding>
   const twice = describeTwice(findPtcInClaude(options.env, options.cwd));
   if (twice !== undefined) yield note("ptc", "Claude Code", twice);
   if (configuration !== undefined) yield* examineClients(options);
+  const { principal = LOCAL_USER.principal } = options;
   const own = openState(options.env);
   const project = configuration && projectOf(configuration, { ...options, own });
   try {
@@ -111,11 +113,11 @@ export async function* examine(options: ExamineOptions): AsyncGenerator<Finding>
     const read = new Map<string, string>();
     const onRead = ({ place }: SecretSource, secret: string) => void read.set(place, secret);
     const { pool, secrets } = composeUpstreams(project, { onRead, engine: options.engine });
-    yield* examineServers(configuration, options.principal, pool);
+    yield* examineServers(configuration, principal, pool);
     for (const { tool, problem } of await examineLocalTools(configuration.servers, secrets.sources))
       yield { area: "servers", part: `tools.local ${tool}`, ok: false, detail: problem };
     await pool.close();
-    yield* examineDirectTools(configuration, options.principal);
+    yield* examineDirectTools(configuration, principal);
     const plain = unredactedSources(configuration, read);
     if (plain.length > 0) yield note("servers", "redaction", plain.join("; "));
   } finally {

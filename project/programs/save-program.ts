@@ -12,7 +12,6 @@ import { messageOf } from "../../base/faults.ts";
 import { isObject, readJson } from "../../base/json.ts";
 import { oneLine } from "../../base/visible-text.ts";
 import { withExactNumbers } from "../../broker/exact-numbers.ts";
-import type { Viewer } from "../../broker/policy/authorizer.ts";
 import { IsolatingValidator } from "../../broker/schemas/schema-validator.ts";
 import { CatalogError } from "../../catalog/catalog-error.ts";
 import { inferInput, inferOutput } from "../../catalog/learned/example-schema.ts";
@@ -145,7 +144,7 @@ export async function saveProgram(
   project: Pick<Project, "configuration" | "env" | "keyring" | "redactor">,
   origin: ProgramOrigin,
   options: SaveOptions,
-  { host, viewer }: { host: Pick<Host, "check">; viewer: Viewer },
+  host: Pick<Host, "check">,
 ): Promise<SavedFiles> {
   const { configuration } = project;
   const { name } = options;
@@ -166,7 +165,7 @@ export async function saveProgram(
   };
   await requireSchemas(program);
   const saved = SavedPrograms.read(configuration, program);
-  await requireSound(configuration, program, saved, { host, viewer }, notes);
+  await requireSound(configuration, program, saved, host, notes);
   const digest = saved.find(name)?.digest ?? "";
   const example = await origin.ran?.example(digest);
   const texts = new Map([[name + suffix, program.code]]);
@@ -204,7 +203,7 @@ export async function saveForConsole(
   const options = { ...asked, description, expose: undefined, howToReplace: "tick Replace to write over it" };
   try {
     const origin = await originOfRun(host.project.runs, runId);
-    return await saveProgram(host.project, origin, options, { host, viewer: LOCAL_USER });
+    return await saveProgram(host.project, origin, options, host);
   } catch (error) {
     return { why: oneLine(messageOf(error), 2_000) };
   }
@@ -345,11 +344,11 @@ async function requireSound(
   configuration: Configuration,
   program: ProgramFiles,
   saved: SavedPrograms,
-  { host, viewer }: { host: Pick<Host, "check">; viewer: Viewer },
+  host: Pick<Host, "check">,
   notes: string[],
 ): Promise<void> {
   const tools = await loadProgramTools(configuration, undefined, { saved });
-  const checked = await host.check(textToCheck(program), viewer, tools);
+  const checked = await host.check(textToCheck(program), LOCAL_USER, tools);
   if (checked.ok && checked.unchecked !== undefined)
     notes.push(`its types could not be checked: ${checked.unchecked}`);
   if (checked.ok) return;

@@ -2,6 +2,7 @@
 
 import { messageOf } from "../../base/faults.ts";
 import { writeJson } from "../../base/json.ts";
+import { visibleLine } from "../../base/visible-text.ts";
 import { withExactNumbers } from "../../broker/exact-numbers.ts";
 import type { Viewer } from "../../broker/policy/authorizer.ts";
 import { describeProblem } from "../../broker/schemas/schema-problem.ts";
@@ -22,6 +23,11 @@ import { PROGRAMS_MODULE } from "../../protocol/tool-names.ts";
 import { moduleUrl } from "../../system/package.ts";
 import type { ProgramTools } from "../../tools/program-tools.ts";
 import type { Host } from "../host.ts";
+import { LOCAL_USER } from "../local-user.ts";
+import { openHost } from "../open-host.ts";
+import type { Project } from "../open-project.ts";
+import { Refusal } from "../refusal.ts";
+import { explainMissing } from "./named-program.ts";
 
 /** The result of testing a saved program. */
 export interface ProgramTest {
@@ -44,6 +50,37 @@ interface TestParts {
   tools: ProgramTools;
   viewer: Viewer;
   signal: AbortSignal;
+}
+
+/**
+ * Tests saved programs one after the other, until the signal, or until nothing can run here.
+ *
+ * @param names the programs; by default all.
+ * @throws Refusal if there is no program of a name.
+ */
+export async function* testPrograms(
+  project: Project,
+  names: readonly string[],
+  signal: AbortSignal,
+): AsyncGenerator<ProgramTest> {
+  const { configuration } = project;
+  const tools = await project.tools();
+  const { programs = [], problems = new Map<string, string>() } = tools.programs ?? {};
+  const known = [...programs.map(({ name }) => name), ...problems.keys()].sort();
+  const unknown = names.find((name) => !known.includes(name));
+  if (unknown !== undefined)
+    throw new Refusal(explainMissing(`there is no saved program '${visibleLine(unknown)}'`, unknown, known));
+  const host = openHost(project, { warm: programs.length > 1 ? configuration.sandbox.warm : 0 });
+  for (const name of names.length === 0 ? known : names) {
+    if (signal.aborted) return;
+    const found = programs.find((each) => each.name === name);
+    const tested: ProgramTest =
+      found === undefined
+        ? { name, outcome: "failed", lines: [problems.get(name) ?? ""] }
+        : await testProgram(found, { configuration, host, tools, viewer: LOCAL_USER, signal });
+    yield tested;
+    if (tested.outcome === "no-sandbox") return;
+  }
 }
 
 /**

@@ -143,15 +143,16 @@ export function composeSandboxes(
  */
 export async function warmSandbox(
   project: Project,
-  language: string,
+  language: string | undefined,
   engine?: OpenEngine,
 ): Promise<ComposedSandboxes> {
+  const runner = language === undefined ? firstRunner(project.configuration) : runnerOf(language);
   let onRequested = () => {};
   const requested = new Promise<void>((resolve) => {
     onRequested = resolve;
   });
   const composed = composeSandboxes(project, { engine, onRequested });
-  await Promise.race([requested, composed.pool.warmOne(runnerOf(language))]);
+  await Promise.race([requested, composed.pool.warmOne(runner)]);
   // The request is written in another turn of the event loop.
   await setImmediate();
   return composed;

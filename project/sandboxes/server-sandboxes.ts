@@ -43,9 +43,15 @@ const PACKAGES = `${SERVER_FOLDER}/packages`;
 const IMAGE_PYTHON = "3.11";
 const AUTHORITIES = `${SERVER_FOLDER}/authorities.pem`;
 const ENVIRONMENT = {
-  ...{ HOME: "/tmp", TMPDIR: "/tmp", TZ: "UTC", LANG: "C.UTF-8", LC_ALL: "C.UTF-8" },
+  HOME: "/tmp",
+  TMPDIR: "/tmp",
+  TZ: "UTC",
+  LANG: "C.UTF-8",
+  LC_ALL: "C.UTF-8",
   PATH: "/usr/local/bin:/usr/bin:/bin",
-  ...{ NODE_EXTRA_CA_CERTS: AUTHORITIES, SSL_CERT_FILE: AUTHORITIES, REQUESTS_CA_BUNDLE: AUTHORITIES },
+  NODE_EXTRA_CA_CERTS: AUTHORITIES,
+  SSL_CERT_FILE: AUTHORITIES,
+  REQUESTS_CA_BUNDLE: AUTHORITIES,
 };
 const SERVER_CPUS = 1;
 const SERVER_PIDS = 256;

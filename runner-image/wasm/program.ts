@@ -369,7 +369,13 @@ export class WasmProgram {
     if (!text.includes(BUNDLE_FILE)) return text;
     this.#sourceMap ??= sourceMapOf(this.#program?.bundle ?? "");
     const map = this.#sourceMap;
-    return text.replace(BUNDLE_PLACE, (_all, line: string, column: string) => {
+    const own = text.replace(BUNDLE_FRAME, (frame: string, line: string, column: string) => {
+      const entry = map?.findEntry(Number(line) - 1, Number(column) - 1);
+      const isOwn =
+        entry === undefined || !("originalSource" in entry) || entry.originalSource.includes(PROGRAM_SCHEME);
+      return isOwn ? frame : "";
+    });
+    return own.replace(BUNDLE_PLACE, (_all, line: string, column: string) => {
       const entry = map?.findEntry(Number(line) - 1, Number(column) - 1);
       if (entry === undefined || !("originalSource" in entry)) return `${WORKSPACE}:${line}:${column}`;
       const [, file = entry.originalSource] = entry.originalSource.split(PROGRAM_SCHEME, 2);
@@ -438,7 +444,10 @@ export class WasmProgram {
   }
 }
 
-const BUNDLE_PLACE = new RegExp(`${BUNDLE_FILE.replaceAll(".", "\\.")}:(\\d+):(\\d+)`, "g");
+const PLACE = `${BUNDLE_FILE.replaceAll(".", "\\.")}:(\\d+):(\\d+)`;
+const BUNDLE_PLACE = new RegExp(PLACE, "g");
+/** A line of a stack. Those of ptc's own modules in the bundle are left out. */
+const BUNDLE_FRAME = new RegExp(`\\n +at [^\\n]*${PLACE}\\)?(?=\\n|$)`, "g");
 
 function withPlaces(failure: Failure, places: (text: string) => string): Failure {
   return { ...failure, message: places(failure.message) };

@@ -5,8 +5,15 @@ const PREAMBLE_BYTES = 8;
 const MEMORY_SECTION = 5;
 const HAS_MAXIMUM = 1;
 
-/** A copy of a module with one memory (WebAssembly core specification, 5.5.8) that may grow to `bytes` at most. @throws Error */
-export function withMaximumMemory(module: Uint8Array, bytes: number): Uint8Array<ArrayBuffer> {
+/**
+ * A copy of a module with one memory (WebAssembly core specification, 5.5.8) that may grow to `bytes` at most, and begins with
+ * `firstBytes` or what the module says, whichever is more. @throws Error
+ */
+export function withMaximumMemory(
+  module: Uint8Array,
+  bytes: number,
+  firstBytes = 0,
+): Uint8Array<ArrayBuffer> {
   for (let at = PREAMBLE_BYTES; at < module.length; ) {
     const [id] = [module[at]];
     const size = readNumber(module, at + 1);
@@ -18,8 +25,9 @@ export function withMaximumMemory(module: Uint8Array, bytes: number): Uint8Array
       if (count.value !== 1 || (flags & ~HAS_MAXIMUM) !== 0)
         throw new Error("the module has another kind of memory");
       const least = readNumber(module, count.end + 1);
-      const most = Math.max(least.value, Math.floor(bytes / PAGE_BYTES));
-      const content = [1, HAS_MAXIMUM, ...encodeNumber(least.value), ...encodeNumber(most)];
+      const first = Math.max(least.value, Math.ceil(firstBytes / PAGE_BYTES));
+      const most = Math.max(first, Math.floor(bytes / PAGE_BYTES));
+      const content = [1, HAS_MAXIMUM, ...encodeNumber(first), ...encodeNumber(most)];
       return Buffer.concat([
         module.subarray(0, at),
         Uint8Array.of(MEMORY_SECTION, ...encodeNumber(content.length), ...content),

@@ -20,12 +20,21 @@ import type {
 } from "../sandbox-engine.ts";
 import { SandboxError } from "../sandbox-error.ts";
 import { ProcessKeeper } from "./process-keeper.ts";
+import { findPyodide, type Pyodide, PyodideSnapshots } from "./pyodide.ts";
 import { WASM_ADVICE, WASM_LACKS } from "./wasm-advice.ts";
 
 /** The name of its only image, which is a part of ptc, and of its only runtime. */
 export const WASM_IMAGE = "wasm";
 
 const RUNNER = "runner.mjs";
+const PYTHON_RUNNER = "python.mjs";
+/** Has the Python runner make a snapshot of itself (runner-image/wasm/python.ts). */
+const MAKE = "make";
+/** What Pyodide gives to Python of JavaScript runs no text of Python's. */
+const NO_CODE_FROM_TEXTS = "--disallow-code-generation-from-strings";
+const MB = 1024 * 1024;
+/** Python itself takes 40 MB. */
+const MIN_PYTHON_MB = 96;
 const CHANNEL = 3;
 /** The share of the memory for the interpreter. The process around it needs the rest for what goes through the channel. */
 const INTERPRETER_SHARE = 0.75;
@@ -37,6 +46,10 @@ const SIGNALLED = 128;
 export interface WasmOptions {
   /** The folder of the runner's files (scripts/wasm-runner.ts). */
   folder: string;
+  /** Finds Pyodide, which programs in Python need, or says in one line what to install; by default from `folder`. */
+  findPyodide?: (() => Pyodide | string) | undefined;
+  /** Where snapshots of Pyodide are kept; by default in the user's cache. */
+  snapshots?: string | undefined;
 }
 
 export class WasmEngine implements SandboxEngine {
@@ -49,8 +62,13 @@ export class WasmEngine implements SandboxEngine {
   readonly #keeper = new ProcessKeeper();
   #digest: string | undefined;
 
-  constructor({ folder }: WasmOptions) {
+  readonly #findPyodide: () => Pyodide | string;
+  readonly #snapshots: PyodideSnapshots;
+
+  constructor({ folder, findPyodide: find = () => findPyodide(folder), snapshots }: WasmOptions) {
     this.#folder = folder;
+    this.#findPyodide = find;
+    this.#snapshots = new PyodideSnapshots(snapshots);
   }
 
   async describe(): Promise<EngineDescription> {
@@ -59,7 +77,7 @@ export class WasmEngine implements SandboxEngine {
       version: `Node.js ${process.versions.node}`,
       identity: `wasm ${process.versions.node} ${digest ?? "absent"}`,
       profile: createHash("sha256")
-        .update(JSON.stringify(permissions("FOLDER")))
+        .update(JSON.stringify([permissions("FOLDER"), NO_CODE_FROM_TEXTS]))
         .digest("hex"),
       endpoint: "processes of ptc",
       runtimes: new Map([
@@ -101,30 +119,20 @@ export class WasmEngine implements SandboxEngine {
 
   async start(request: SandboxRequest, output: SandboxOutput): Promise<StartedSandbox> {
     const { runner, limits, owner, onRequested } = request;
-    if (runner !== "javascript")
-      throw new SandboxError(
-        "start_failed",
-        `the engine wasm has no runner for ${runner}; use another engine`,
-      );
     const interpreterMb = Math.floor(limits.memoryMb * INTERPRETER_SHARE);
     const heapMb = Math.max(MIN_HEAP_MB, limits.memoryMb - interpreterMb);
-    const child = spawn(
-      process.execPath,
-      [
-        ...permissions(this.#folder),
-        `--max-old-space-size=${heapMb}`,
-        join(this.#folder, RUNNER),
-        String(interpreterMb * 1024 * 1024),
-      ],
-      {
-        cwd: this.#folder,
-        env: cleanEnvironment(),
-        stdio: ["ignore", "pipe", "pipe", "pipe"],
-        // A signal from the terminal is for ptc, which then ends its programs. Windows ends them with ptc.
-        detached: process.platform !== "win32",
-        windowsHide: true,
-      },
-    );
+    const args =
+      runner === "javascript"
+        ? this.#javascript(heapMb, interpreterMb)
+        : await this.#python(heapMb, Math.max(MIN_PYTHON_MB, interpreterMb));
+    const child = spawn(process.execPath, args, {
+      cwd: this.#folder,
+      env: cleanEnvironment(),
+      stdio: ["ignore", "pipe", "pipe", "pipe"],
+      // A signal from the terminal is for ptc, which then ends its programs. Windows ends them with ptc.
+      detached: process.platform !== "win32",
+      windowsHide: true,
+    });
     const id = randomUUID();
     this.#live.set(id, { child, owner });
     onRequested?.();
@@ -132,6 +140,33 @@ export class WasmEngine implements SandboxEngine {
     await started.spawned;
     this.#keeper.watch(child);
     return started;
+  }
+
+  #javascript(heapMb: number, interpreterMb: number): string[] {
+    const memory = String(interpreterMb * MB);
+    return [
+      ...permissions(this.#folder),
+      `--max-old-space-size=${heapMb}`,
+      join(this.#folder, RUNNER),
+      memory,
+    ];
+  }
+
+  /** @throws SandboxError `start_failed` if Pyodide is not installed. */
+  async #python(heapMb: number, interpreterMb: number): Promise<string[]> {
+    const pyodide = this.#findPyodide();
+    if (typeof pyodide === "string") throw new SandboxError("start_failed", pyodide);
+    const { folder, version } = pyodide;
+    const command = (files: readonly string[], ...rest: string[]) => [
+      ...permissions(this.#folder, folder, join(folder, "*"), ...files),
+      NO_CODE_FROM_TEXTS,
+      `--max-old-space-size=${heapMb}`,
+      join(this.#folder, PYTHON_RUNNER),
+      ...[folder, String(interpreterMb * MB), version, ...rest],
+    ];
+    const parts = [version, this.#imageDigest() ?? "", process.versions.node];
+    const snapshot = await this.#snapshots.file(parts, { args: command([], MAKE), env: cleanEnvironment() });
+    return snapshot === undefined ? command([]) : command([snapshot], snapshot);
   }
 
   /** A digest of the runner and of the interpreter; undefined where they were not built. */
@@ -158,12 +193,13 @@ function digestOf(folder: string): string | undefined {
 }
 
 /** What keeps the process of an interpreter from files, other processes, threads, native code, and debuggers. */
-function permissions(folder: string): string[] {
+function permissions(folder: string, ...others: string[]): string[] {
   const known = process.allowedNodeEnvironmentFlags;
   return [
     "--permission",
     `--allow-fs-read=${folder}`,
     `--allow-fs-read=${join(folder, "*")}`,
+    ...others.map((path) => `--allow-fs-read=${path}`),
     "--no-addons",
     "--no-warnings",
     "--disable-proto=delete",

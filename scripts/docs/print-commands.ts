@@ -1,6 +1,6 @@
 import { Command } from "commander";
-import type { Surroundings } from "../../cli/command.ts";
 import { defineCommands } from "../../cli/main.ts";
+import type { Surroundings } from "../../project/surroundings.ts";
 
 const INTRODUCTION = `# Commands
 

@@ -345,7 +345,7 @@ export class HttpServer {
     });
   }
 
-  /** Ends connections whose client reads nothing, so that they hold no answers. */
+  /** Closes connections whose client reads nothing, so that they do not keep answers in memory. */
   #endStuck(): void {
     const { stuckMs } = this.#options.times ?? TIMES;
     for (const response of this.#open) {
@@ -391,7 +391,7 @@ const STATUSES: Readonly<Record<string, string>> = {
   ERR_HTTP_REQUEST_TIMEOUT: "408 Request Timeout",
 };
 
-/** How much a connection has taken of what it was sent, and since when it has taken no more. */
+/** How many bytes a connection has accepted, and since when it has accepted no more. */
 const progress = new WeakMap<object, { sent: number; since: number }>();
 
 /** @throws Error whose message names the setting and the file. */

@@ -33,7 +33,7 @@ const KEEP_ALIVE_MS = 15_000;
 const IDLE_MS = 30 * 60_000;
 const MAX_SESSIONS = 10_000;
 const MAX_SESSIONS_OF_ONE = 100;
-/** How soon a client comes back whose stream has ended before its answer. */
+/** How soon a client reconnects when its stream has ended before the answer. */
 const RETRY_MS = 1_000;
 
 interface Session {
@@ -207,8 +207,14 @@ export class McpSessions {
       shared && new Elsewhere(shared.facts, shared.sealer, name),
     );
     const session: Session = {
-      ...{ principal: context.principal, caller: callerKey(context), transport, connection, events },
-      ...{ requests: 0, calls: 0, usedAt: performance.now() },
+      principal: context.principal,
+      caller: callerKey(context),
+      transport,
+      connection,
+      events,
+      requests: 0,
+      calls: 0,
+      usedAt: performance.now(),
     };
     const instructions = await connection.instructions();
     const server = buildServer(this.#service, connection, instructions, "legacy", this.#options);
@@ -240,7 +246,8 @@ export class McpSessions {
     const tell = async (message: object) => {
       const headers = { "Content-Type": "application/json", Accept: "application/json, text/event-stream" };
       const request = new Request("http://localhost/mcp", {
-        ...{ method: "POST", headers: { ...headers, "Mcp-Session-Id": id } },
+        method: "POST",
+        headers: { ...headers, "Mcp-Session-Id": id },
       });
       const parsedBody = { jsonrpc: "2.0", ...message };
       await (await session.transport.handleRequest(request, { parsedBody })).text();
@@ -316,7 +323,7 @@ const MAX_VERSION_CHARS = 20;
 
 /**
  * A stream of news that was begun at another process goes on here with what comes from now on. A stream of answers that is not here
- * is not begun: only the process has it that answers.
+ * is not begun, because only the process that answers has it.
  */
 function withKnownEvent(request: Request, events: RecentEvents): Request {
   const last = request.headers.get("last-event-id");

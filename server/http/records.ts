@@ -43,7 +43,7 @@ export interface RecordsOptions {
   archive: () => Pick<ArchiveStore, "exists" | "list" | "read">;
   pending: () => Promise<Pick<PendingApprovals, "list" | "look" | "get" | "answer">>;
   audit: () => Promise<Pick<AuditSource, "entries">>;
-  /** Runs a recorded program again. Resolves with what it came to, as JSON. */
+  /** Runs a recorded program again. Resolves with the outcome as JSON. */
   replay: (runId: string, caller: Caller, signal: AbortSignal) => Promise<object>;
 }
 
@@ -129,7 +129,8 @@ export class Records {
     if (!(await archive.exists())) return { runs: [], next: null };
     const principal = query.get("principal") ?? context.principal;
     const filter = {
-      ...{ principal, limit: limitIn(query) },
+      principal,
+      limit: limitIn(query),
       ...picked(query, ["status", "tool", "server", "client", "before"]),
       ...(query.has("since") ? { sinceMs: momentIn(query) } : {}),
     };
@@ -197,7 +198,8 @@ export class Records {
     const body = parseDecision(await request.text());
     const answer = {
       decision: body.decision === "approve" ? ("once" as const) : ("denied" as const),
-      ...{ by: context.principal, how: wayOf("HTTP", context) },
+      by: context.principal,
+      how: wayOf("HTTP", context),
     };
     const { owner } = pending;
     const approvals = await this.#options.pending();
@@ -242,16 +244,21 @@ function describeQuestion(pending: PendingApproval | ListedQuestion): object {
   const isListed = "bytes" in pending;
   const request: Omit<Partial<ApprovalRequest>, "claims"> & { claims?: object | undefined } = pending.request;
   return {
-    ...{ ticket, principal: owner.principal, principal_name: owner.name ?? null, run_id: request.runId },
-    ...{ file_name: fileName, tool: request.tool, arguments: request.arguments ?? null },
+    ticket,
+    principal: owner.principal,
+    principal_name: owner.name ?? null,
+    run_id: request.runId,
+    file_name: fileName,
+    tool: request.tool,
+    arguments: request.arguments ?? null,
     ...(isListed ? { left_out_bytes: pending.bytes } : {}),
-    ...{
-      reason: request.reason ?? null,
-      origins: request.origins ?? [],
-      server_claims: request.claims ?? null,
-    },
-    ...{ asked_at: new Date(askedAt).toISOString(), expires_at: new Date(expiresAt).toISOString() },
-    ...{ answered: isAnswered, live: isLive },
+    reason: request.reason ?? null,
+    origins: request.origins ?? [],
+    server_claims: request.claims ?? null,
+    asked_at: new Date(askedAt).toISOString(),
+    expires_at: new Date(expiresAt).toISOString(),
+    answered: isAnswered,
+    live: isLive,
   };
 }
 
@@ -301,7 +308,7 @@ function text(body: string): Response {
   return new Response(body, { headers: { ...HEADERS, "content-type": "text/plain; charset=utf-8" } });
 }
 
-/** A page of what a program and servers said: it is sandboxed, so that nothing of it is of this site. */
+/** A page with texts of a program and of servers. The browser sandboxes it, so that it does not belong to this site. */
 function page(html: string): Response {
   const policy =
     "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";

@@ -61,7 +61,7 @@ export type Era = "legacy" | "modern";
 
 /** How a connection is carried, where it is not by the streams of the process that started ptc. */
 export interface Carried {
-  /** Seals what a client brings back with the answer to a question. By default it is the question's ticket, as it is. */
+  /** Seals the state that a client returns with the answer to a question. By default the state is the question's plain ticket. */
   readonly sealer?: StateSealer | undefined;
   /** What is known of who sends a request. By default they may answer whether a call is made. */
   readonly asker?: ((context: ServerContext) => Asker) | undefined;

@@ -26,7 +26,7 @@ const MAX_LOGGER_CHARS = 64;
 export class ClientServerNotices {
   readonly #mayHear: (module: string) => Promise<boolean>;
   readonly #logs: () => boolean;
-  /** Absent until the client can be told anything. */
+  /** Absent until the client accepts notifications. */
   sink: NoticeSink | undefined;
   /** The URIs that the client has subscribed to. */
   readonly subscribed = new Set<string>();
@@ -43,7 +43,7 @@ export class ClientServerNotices {
     this.#logs = logs;
   }
 
-  /** Takes what the server of a module has said. */
+  /** Accepts a log message from the server of a module. */
   take(module: string, notice: HeardNotice): void {
     const { sink } = this;
     if (sink === undefined) return;

@@ -61,7 +61,7 @@ const MAX_MISSING = 20;
 
 export class Offers {
   readonly #access: OffersAccess;
-  /** The lists whose first page was given last. */
+  /** The lists whose first page was sent last. */
   readonly #listed = new Map<OfferedList, { items: Members[]; missing: string[] }>();
 
   constructor(access: OffersAccess) {

@@ -23,7 +23,7 @@ const Said = z.strictObject({ said: z.string(), from: z.array(z.int()).max(16) }
  * Receives the words of the user of this process's client.
  *
  * @param folder the private folder of this process.
- * @param client the process that has started this one.
+ * @param client the process that started this one.
  */
 export function hearSaid(folder: string, client: number, onSaid: (text: string) => void): ProcessSocket {
   const answer = async (line: string) => {

@@ -286,7 +286,7 @@ export class McpConnection implements ClientConnection {
       : answer;
   }
 
-  /** Answers with what the conversation has come to in other processes, and tells these before the answer goes out. */
+  /** Adds the state of the conversation in other processes to an answer, and informs these before the answer is sent. */
   async #anywhere<Answer extends ProgramAnswer | undefined>(
     name: string,
     work: () => Promise<Answer>,

@@ -247,7 +247,7 @@ function renderCodeRule(lines: number): string {
 /** Of the ids of lines of the one program of a page. */
 const OWN_PREFIX = "L";
 
-/** What a line of a program is marked for, and what screen readers say of it. */
+/** Why a line of a program is marked, and how screen readers announce the mark. */
 const ROLES = { failed: "failed here: ", caller: "called from here: ", asks: "makes the call: " } as const;
 export type LineRole = keyof typeof ROLES;
 

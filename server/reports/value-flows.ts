@@ -5,9 +5,13 @@ import { describeValues } from "../../broker/policy/data-flow.ts";
 export function describeRecordedValues(values: readonly ValueFlow[] = []): string[] {
   return describeValues({
     leaves: values.map(({ path, origins, labels, undecided = [] }) => ({
-      ...{ path, labels, undecided, isSaid: origins.some(({ kind }) => kind === "user") },
+      path,
+      labels,
+      undecided,
+      isSaid: origins.some(({ kind }) => kind === "user"),
       origins: origins.map(({ kind, tool, call, earlier, labels: own }) => ({
-        ...{ kind, labels: own },
+        kind,
+        labels: own,
         ...(tool === undefined ? {} : { tool, seq: (call ?? 0) + 1 }),
         ...(earlier === undefined ? {} : { isEarlier: earlier }),
       })),
@@ -17,7 +21,7 @@ export function describeRecordedValues(values: readonly ValueFlow[] = []): strin
 
 /** The data that flowed from one place into one call. */
 export interface RecordedFlow {
-  /** The call whose answer it was, by its number from 0; `undefined` for what is no answer of this run. */
+  /** The call whose answer it was, by its number from 0; `undefined` if it was no answer of this run. */
   readonly from: number | undefined;
   /** That place in words, where it is no call of this run. */
   readonly place: string;
@@ -53,7 +57,11 @@ export function flowsIn(calls: readonly CallRecord[]): RecordedFlow[] {
         flows.set(key, known);
       }
     return [...flows.values()].map(({ from, place, paths, labels }) => ({
-      ...{ from, place, to: seq, paths: [...paths], labels: [...labels].sort() },
+      from,
+      place,
+      to: seq,
+      paths: [...paths],
+      labels: [...labels].sort(),
     }));
   });
 }

@@ -21,7 +21,7 @@ import { Readable, type Writable } from "node:stream";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { afterAll, beforeAll, expect, inject } from "vitest";
-import type { Surroundings } from "../../cli/command.ts";
+import type { Surroundings } from "../../project/surroundings.ts";
 import { Envelope } from "../../protocol/envelope.ts";
 import { withStorage } from "./project-storage.ts";
 import { surroundingsIn } from "./surroundings.ts";

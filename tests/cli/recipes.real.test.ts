@@ -109,9 +109,6 @@ const EXPECTED: Readonly<Record<string, { data?: () => Record<string, unknown>; 
   "saved.ts": { result: "3 open tasks, the first of them: ask Orchard Ltd for a price" },
 };
 
-/** It calls a saved program, which the engine `wasm` refuses in one line. */
-const CALLS_SAVED = "saved.ts";
-
 describe("the programs of examples/recipes", () => {
   it("are as many as are tried, and have modules of the tools that there are", async () => {
     const programs = readdirSync(RECIPES).filter((name) => /\.(?:ts|py)$/.test(name));
@@ -130,16 +127,13 @@ describe("the programs of examples/recipes", () => {
     },
   );
 
-  it.each(Object.entries(EXPECTED).filter(([name]) => name.endsWith(".ts") && name !== CALLS_SAVED))(
+  it.each(Object.entries(EXPECTED))(
     "%s comes to the same in an interpreter in WebAssembly",
     async (name, { result }) => {
       const folder = join(project.directory, "examples/recipes");
       const configuration = parse(readFileSync(join(folder, "ptc.yaml"), "utf8")) as object;
       const sandbox = { engine: "wasm", wasm: { tools: "all" } };
-      writeFileSync(
-        join(folder, "wasm.yaml"),
-        stringify({ ...configuration, languages: ["typescript"], sandbox }),
-      );
+      writeFileSync(join(folder, "wasm.yaml"), stringify({ ...configuration, sandbox }));
       const state = join(project.directory, `wasm-state-${name}`);
       mkdirSync(state);
       const exited = await shell(`${PRINTED.get(name)} --config wasm.yaml`, { RECIPES_STATE: state });

@@ -1,5 +1,5 @@
 import { Readable, Writable } from "node:stream";
-import type { Surroundings } from "../../cli/command.ts";
+import type { Surroundings } from "../../project/surroundings.ts";
 
 /** Collects what a command prints. */
 class Text extends Writable {

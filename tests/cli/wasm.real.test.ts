@@ -1,6 +1,6 @@
 /** The engine `wasm` for an ordinary user of a machine that has neither Docker nor gVisor: what a first user does, with the built ptc. */
 import { execFileSync, spawnSync } from "node:child_process";
-import { chmodSync, copyFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
@@ -67,6 +67,27 @@ test("an ordinary user without Docker and gVisor begins a project, runs a progra
     await client.close();
   }
 });
+
+test.each([
+  ["TypeScript", "waits.ts", PROGRAM],
+  ["Python", "waits.py", 'from servers.w import note\nresult = note(id="1")\n'],
+])(
+  "the same user runs a program in %s that waits for an approval, lets it go on, and replays it",
+  (_language, file, program) => {
+    const settings = join(home, "ptc.yaml");
+    const text = readFileSync(settings, "utf8").replace(/^languages:.*\n/gm, "");
+    writeFileSync(settings, `${text}\nlanguages: [typescript, python]\n`);
+    expect(start("generate")).toMatchObject({ code: 0 });
+    writeFileSync(join(home, file), program);
+    const waits = envelopeOf(start("run", file, "--suspend"));
+    expect(waits.result).toMatchObject({ error: { type: "ApprovalPending" } });
+    const [{ ticket }] = JSON.parse(start("approvals", "list", "--json").stdout);
+    expect(start("approvals", "approve", ticket)).toMatchObject({ code: 0 });
+    const run = envelopeOf(start("run", "--ticket", ticket));
+    expect(run).toMatchObject({ sandbox_engine: "wasm", result: { ok: true, metrics: { tool_calls: 1 } } });
+    expect(start("replay", run.run_id)).toMatchObject({ code: 0 });
+  },
+);
 
 test("`ptc up` with the engine wasm needs one command, and what it writes holds without the variable", () => {
   const folder = mkdtempSync(join(tmpdir(), "ptc-up-"));

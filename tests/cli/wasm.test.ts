@@ -1,10 +1,9 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { WasmEngine } from "../../sandbox/wasm/wasm-engine.ts";
-import { builtWasmRunner } from "../sandbox/wasm/runner-files.ts";
+import { openWasmEngine } from "../sandbox/wasm/runner-files.ts";
 import { usePtcWithoutWalls } from "./in-process.ts";
 import { envelopeOf, fixtureServer, type Project } from "./ptc-process.ts";
 
-const newProject = usePtcWithoutWalls(new WasmEngine({ folder: await builtWasmRunner() }));
+const newProject = usePtcWithoutWalls(await openWasmEngine());
 let project: Project;
 
 beforeAll(async () => {
@@ -93,14 +92,33 @@ describe("with the engine wasm", () => {
     expect(other.code).not.toBe(0);
   });
 
-  test("Python is refused with the line that names it", async () => {
-    const python = newProject({
-      "ptc.yaml": "servers: []\nlanguages: [python]\nsandbox: { engine: wasm }\n",
+  test("a Python program calls tools, replays, and goes on with the answer that a person gave", async () => {
+    const python = newProject();
+    python.write("ptc.yaml", {
+      servers: [fixtureServer("w", "counts-calls.mjs", ["calls"])],
+      languages: ["python"],
+      sandbox: { engine: "wasm", warm: 0 },
     });
-    const { code, stderr } = await python.ptc(["run", "-"], { stdin: "result = 1" });
-    expect([code, stderr]).toMatchObject([
-      2,
-      expect.stringMatching(/^ptc: ptc\.yaml:2: languages.* names python/),
-    ]);
+    await python.generate();
+    const source = `
+import json, random, time, uuid
+from servers.w import note
+
+seen = {"at": time.time(), "random": random.random(), "id": str(uuid.uuid4())}
+print(json.dumps(seen))
+note(id="x")
+result = seen
+`;
+    const live = envelopeOf(await python.ptc(["run", "-", "--approve", "mcp__w__*"], { stdin: source }));
+    expect(live).toMatchObject({ sandbox_engine: "wasm", result: { ok: true, metrics: { tool_calls: 1 } } });
+    const replayed = await python.ptc(["replay", live.run_id]);
+    expect([replayed.code, replayed.stderr]).toMatchObject([0, expect.stringContaining("same: 1 call")]);
+    const first = await python.ptc(["run", "-", "--suspend"], { stdin: source });
+    expect(envelopeOf(first).result).toMatchObject({ error: { type: "ApprovalPending" } });
+    const [{ ticket }] = JSON.parse((await python.ptc(["approvals", "list", "--json"])).stdout);
+    expect((await python.ptc(["approvals", "approve", ticket])).code).toBe(0);
+    const resumed = envelopeOf(await python.ptc(["run", "--ticket", ticket]));
+    const [seen = ""] = /\{"at".*\}/.exec(first.stderr) ?? [];
+    expect(resumed.result).toMatchObject({ ok: true, data: JSON.parse(seen) });
   });
 });

@@ -17,7 +17,11 @@ import {
 import type { CallingRun, CallOutcome } from "../../broker/dispatcher.ts";
 import type { ElicitationRequest } from "../../broker/elicitation/elicitation.ts";
 import { CallLog } from "../../execution/call-log.ts";
-import { callInterceptors, questionInterceptors, type Surroundings } from "../../execution/interceptors.ts";
+import {
+  callInterceptors,
+  questionInterceptors,
+  type RunSurroundings,
+} from "../../execution/interceptors.ts";
 import { shareQuestions } from "../../execution/pending/shared-questions.ts";
 import { PendingError } from "../../execution/pending/tickets.ts";
 import { reportRun } from "../../execution/runs/report-run.ts";
@@ -221,7 +225,7 @@ describe("what surrounds a run", () => {
       trace: { traceparent: "00-1-2-01" },
       beforeCalls: async () => void order.push("announced"),
       extracts: { maxCalls: 0, made: 0 },
-    } as unknown as Surroundings;
+    } as unknown as RunSurroundings;
     const log = new CallLog([{ onCallStarted: ({ seq }) => void order.push(`started ${seq}`) }], CLOCK);
     const { dispatch } = interceptCalls(
       {
@@ -243,7 +247,7 @@ describe("what surrounds a run", () => {
     const order: string[] = [];
     const surroundings = {
       traced: { aroundCalls: noting(order).calls("traced") },
-    } as unknown as Surroundings;
+    } as unknown as RunSurroundings;
     const { dispatch } = interceptCalls(
       { dispatch: async () => OK },
       callInterceptors(surroundings, { log: new CallLog([], CLOCK), resumed: resumedRun([KEPT]) }),
@@ -283,7 +287,7 @@ describe("what surrounds a run", () => {
       report: { aroundQuestions: questions("report") },
       shareQuestions: questions("shared"),
       requiredProof: "terminal",
-    } as unknown as Surroundings;
+    } as unknown as RunSurroundings;
     const limit = new TimeLimit(1_000, CLOCK);
     const opened = vi.spyOn(limit, "open").mockImplementation(() => void order.push("paused"));
     const around = questionInterceptors(surroundings, { timeLimit: limit, redact: () => "shown" });

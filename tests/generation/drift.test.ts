@@ -3,7 +3,7 @@ import type { Catalog } from "../../catalog/store/stored-catalog.ts";
 import { TYPESCRIPT_PRINTER as PRINTER } from "../../codegen/typescript/typescript-printer.ts";
 import { compareCatalogs } from "../../generation/generate.ts";
 import { planGeneration } from "../../generation/generate-plan.ts";
-import { renderDrift } from "../../generation/report.ts";
+import { renderDrift } from "../../project/generate.ts";
 import { listingOf } from "../codegen/list-tools.ts";
 
 async function catalogOf(servers: Record<string, unknown[]>): Promise<Catalog> {

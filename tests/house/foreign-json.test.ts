@@ -17,7 +17,7 @@ const MAY_PARSE: Readonly<Record<string, string>> = {
   "catalog/learned/shape.ts": "only whether a text is JSON",
   "catalog/schema-members.ts": "a name in a path of ptc.yaml",
   "cli/front.ts": "what the build has written",
-  "cli/terminal/result-file.ts": "a text in quotes",
+  "project/result-files.ts": "a text in quotes",
   "execution/output/whole-output.ts": "a text in quotes",
   "notify/slack.ts": "a button of a message of ptc",
   "server/http/mcp-sessions.ts": "the hello of a client",

@@ -17,7 +17,9 @@ import { openTypeScript } from "../../languages/typescript/typescript.ts";
 import { type Manifest, renderManifest } from "../../programs/manifest.ts";
 import { SavedPrograms } from "../../programs/saved-programs.ts";
 import { KeptSandbox } from "../../sandbox/kept-sandbox.ts";
+import type { SandboxEngine } from "../../sandbox/sandbox-engine.ts";
 import { SandboxStarter } from "../../sandbox/sandbox-starter.ts";
+import { WASM_IMAGE } from "../../sandbox/wasm/wasm-engine.ts";
 import { Redactor } from "../../secrets/redaction.ts";
 import { ProcessEngine } from "../runner-image/process-engine.ts";
 
@@ -61,7 +63,12 @@ interface OpenSession {
 /** A folder of saved programs, and runners without a wall for what calls them. Other tools answer with their arguments. */
 export class SavedFolder {
   readonly directory = mkdtempSync(join(tmpdir(), "ptc-saved-"));
-  readonly #engine = new ProcessEngine();
+  readonly #engine: SandboxEngine;
+
+  constructor(engine: SandboxEngine = new ProcessEngine()) {
+    this.#engine = engine;
+  }
+
   remove(): void {
     rmSync(this.directory, { recursive: true, force: true });
   }
@@ -139,8 +146,8 @@ export class SavedFolder {
     return new SandboxStarter({
       engine: this.#engine,
       owner: "me",
-      image: "none",
-      runtime: "none",
+      image: WASM_IMAGE,
+      runtime: WASM_IMAGE,
       runner: isPython ? "python" : "javascript",
       limits: { memoryMb: 512, cpus: 1, pids: 64 },
     });

@@ -76,7 +76,7 @@ test("a program is not saved whose text holds a secret of the keyring or of a fi
       project,
       { code, language: "javascript" },
       { name: "report", description: undefined, expose: undefined, force: false },
-      { host, viewer: { principal: "local" } },
+      host,
     );
   for (const secret of [RING, FILED, TOKEN])
     await expect(save(`globalThis.result = "${secret}";`)).rejects.toThrow(

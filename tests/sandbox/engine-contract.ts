@@ -2,8 +2,10 @@ import { once } from "node:events";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { encodeFrame } from "../../protocol/frames.ts";
 import { MAX_REPLY_FRAME_BYTES } from "../../protocol/limits.ts";
+import type { RunnerName } from "../../protocol/runners.ts";
 import type { SandboxEngine, StartedSandbox } from "../../sandbox/sandbox-engine.ts";
 import { eventually } from "../eventually.ts";
+import { CONTRACT_PROGRAMS } from "./contract-programs.ts";
 import { keptOutput } from "./outputs.ts";
 
 /** An engine under test, with an image and a runtime that it has. */
@@ -11,6 +13,8 @@ export interface EngineUnderTest {
   engine: SandboxEngine;
   image: string;
   runtime: string;
+  /** The runner of the programs; Node.js's by default. */
+  runner?: RunnerName;
   /** Whether its sandboxes are to be restored from a snapshot. */
   isRestored?: boolean;
   /** Makes what the engine needs. */
@@ -20,8 +24,6 @@ export interface EngineUnderTest {
 
 const LIMITS = { memoryMb: 512, cpus: 1, pids: 256 };
 const OUTPUT_LIMITS = { max_output_bytes: 4 * 1024 * 1024, max_stderr_bytes: 1024 * 1024 };
-const TICKING = "setInterval(() => console.error('tick'), 5); await new Promise(() => {});";
-const BUSY = "console.error('started'); for (;;) {}";
 /** As long as a sandbox is looked at that is to write nothing. */
 const SILENCE_MS = 200;
 const silence = () => new Promise((resolve) => setTimeout(resolve, SILENCE_MS));
@@ -36,14 +38,17 @@ class Watched {
     this.written = written;
   }
 
-  static async start({ engine, image, runtime }: EngineUnderTest, owner: string): Promise<Watched> {
+  static async start(
+    { engine, image, runtime, runner = "javascript" }: EngineUnderTest,
+    owner: string,
+  ): Promise<Watched> {
     const { written: kept, output } = keptOutput();
     const written = Object.assign(kept, { channel: "" });
     const found = await engine.findImage(image);
     const request = {
       image: found?.digest ?? "",
       runtime,
-      runner: "javascript",
+      runner,
       limits: LIMITS,
       owner,
     } as const;
@@ -80,6 +85,7 @@ export function describeEngine(
     const owner = `contract-${process.pid}`;
     const opened = open();
     const { engine } = opened;
+    const programs = CONTRACT_PROGRAMS[opened.runner ?? "javascript"];
     const all: Watched[] = [];
     const start = async () => {
       const watched = await Watched.start(opened, owner);
@@ -96,7 +102,7 @@ export function describeEngine(
       const request = {
         image,
         runtime: opened.runtime,
-        runner: "javascript",
+        runner: opened.runner ?? "javascript",
         limits: LIMITS,
         owner,
       } as const;
@@ -136,9 +142,7 @@ export function describeEngine(
 
     test("has passed on all that a sandbox wrote, in order, when it says that the sandbox has ended", async () => {
       const sandbox = await start();
-      const claim = await sandbox.run(
-        "for (let line = 0; line < 2_000; line++) console.error(`line ${line} ${'x'.repeat(100)}`); globalThis.result = 'y'.repeat(1_500_000);",
-      );
+      const claim = await sandbox.run(programs.manyLines);
       expect(claim).toMatchObject({ ok: true, data: "y".repeat(1_500_000) });
       const numbers = [...sandbox.written.err.matchAll(/line (\d+) x{100}/g)].map(([, number]) =>
         Number(number),
@@ -147,7 +151,7 @@ export function describeEngine(
     });
 
     test("carries what the host sends, however long", async () => {
-      const claim = await (await start()).run("globalThis.result = [data.text.length, data.text.at(-1)];", {
+      const claim = await (await start()).run(programs.lengthOfData, {
         text: `${"a".repeat(3_000_000)}z`,
       });
       expect(claim).toMatchObject({ ok: true, data: [3_000_001, "z"] });
@@ -155,13 +159,13 @@ export function describeEngine(
 
     test("gives the exit code of a runner that ended by itself", async () => {
       const sandbox = await start();
-      await sandbox.send("process.reallyExit(7);");
+      await sandbox.send(programs.exitsWith7);
       expect(await sandbox.started.exited).toMatchObject({ code: 7 });
     });
 
     test("kills a busy sandbox, and does not call itself another", async () => {
       const sandbox = await start();
-      await sandbox.send(BUSY);
+      await sandbox.send(programs.busy);
       await eventually(() => expect(sandbox.written.err).toContain("started"));
       await sandbox.started.kill();
       const { code, isKilledByOthers } = await sandbox.started.exited;
@@ -172,7 +176,7 @@ export function describeEngine(
     test("holds a program still from pause to resume", async () => {
       const sandbox = await start();
       const { started, written } = sandbox;
-      await sandbox.send(TICKING);
+      await sandbox.send(programs.ticking);
       await eventually(() => expect(written.err).toContain("tick"));
       started.pause();
       const silentFor = async () => {
@@ -193,7 +197,7 @@ export function describeEngine(
     test("clears a sandbox, whose runner then waits until it is resumed", async () => {
       const sandbox = await start();
       await sandbox.started.clear();
-      await sandbox.send("console.error('runs'); globalThis.result = 1;");
+      await sandbox.send(programs.runs);
       await silence();
       expect(sandbox.written.err).toBe("");
       sandbox.started.resume();
@@ -204,10 +208,7 @@ export function describeEngine(
     test("has passed on all that a program wrote before a call when it is cleared after that", async () => {
       const sandbox = await start();
       const { started, written } = sandbox;
-      await sandbox.send(`
-        console.error("x".repeat(100_000));
-        await globalThis[Symbol.for("ptc.tool")]("mcp__x__waits_for_people")({});
-      `);
+      await sandbox.send(programs.printsAndCalls);
       const channel = await started.connected;
       while (!written.channel.includes("waits_for_people")) await once(channel, "data");
       await started.clear();
@@ -226,9 +227,7 @@ export function describeEngine(
       const sandboxes = await Promise.all([start(), start(), start()]);
       expect(new Set(sandboxes.map(({ started }) => started.id)).size).toBe(3);
       const claims = await Promise.all(
-        sandboxes.map((sandbox, number) =>
-          sandbox.run(`console.error("number ${number}"); globalThis.result = ${number};`),
-        ),
+        sandboxes.map((sandbox, number) => sandbox.run(programs.number(number))),
       );
       expect(claims).toMatchObject([{ data: 0 }, { data: 1 }, { data: 2 }]);
       for (const [number, { written }] of sandboxes.entries())

@@ -102,8 +102,11 @@ export class Egress {
         stream.destroy();
         this.#open--;
         this.#options.onConnection({
-          ...{ host, port, problem },
-          ...{ sentBytes: bytes.sent, receivedBytes: bytes.received },
+          host,
+          port,
+          problem,
+          sentBytes: bytes.sent,
+          receivedBytes: bytes.received,
           durationMs: Math.round(performance.now() - began),
         });
       });

@@ -335,7 +335,12 @@ async function spawnServer({
   });
   const { stdin, stdout, stderr, pid } = child;
   return {
-    ...{ stdin, stdout, stderr, pid, ended, drained },
+    stdin,
+    stdout,
+    stderr,
+    pid,
+    ended,
+    drained,
     signal(signal) {
       if (pid !== undefined) signalGroup(pid, signal);
     },

@@ -97,7 +97,10 @@ function parseYaml(text: string, wrong: Wrong): unknown {
   if (Buffer.byteLength(text) > MAX_YAML_BYTES)
     return wrong(`is larger than ${MAX_YAML_BYTES / 1024 ** 2} MiB; write it as JSON`);
   const parsed = parseDocument(text, {
-    ...{ prettyErrors: false, uniqueKeys: false, stringKeys: true, merge: true },
+    prettyErrors: false,
+    uniqueKeys: false,
+    stringKeys: true,
+    merge: true,
     // Whole numbers keep their digits. Few descriptions have long ones, and BigInts take longer.
     intAsBigInt: /\d{16}/.test(text),
   });

@@ -87,7 +87,15 @@ export async function openApi(target: ApiTarget, options: OpenApiOptions): Promi
     name.startsWith(CREDENTIALS) && value.includes(":") ? [value.slice(value.indexOf(":") + 1)] : [],
   );
   return new OpenApiConnection({
-    ...{ description, operations, problems, base, from, headers, credentials, fetch, version },
+    description,
+    operations,
+    problems,
+    base,
+    from,
+    headers,
+    credentials,
+    fetch,
+    version,
     secrets: () => [...passwords, ...(authorization?.secrets() ?? [])],
     ...(own === undefined ? {} : { onClose: own.close }),
   });

@@ -106,7 +106,10 @@ export class OpenApiConnection implements UpstreamConnection {
       const answer = await answerOf(operation, request.url, response);
       if (!isObject(answer) || answer.isError === true) return answer;
       const next = nextArguments(operation, {
-        ...{ arguments: given, value: answer.structuredContent, headers: response.headers, url: request.url },
+        arguments: given,
+        value: answer.structuredContent,
+        headers: response.headers,
+        url: request.url,
       });
       return next === undefined ? answer : { ...answer, _meta: { [NEXT_PAGE]: next } };
     } catch (error) {

@@ -419,14 +419,21 @@ class OperationReader {
     const texts = [textOf(summary), textOf(description)].filter((text) => text !== undefined && text !== "");
     if (this.#operation.deprecated === true) texts.push("Deprecated.");
     const paging = readPaging({
-      ...{ references: this.#references, operation: this.#operation, path: key, method, parameters },
+      references: this.#references,
+      operation: this.#operation,
+      path: key,
+      method,
+      parameters,
       body: media.find((each) => each.media.kind === "json")?.schema,
     });
     if (paging.isDescribed) texts.push(PAGES_NOTE);
     texts.push(`${method.toUpperCase()} ${key}`);
     return {
       operation: {
-        ...{ name, path: template.path, query, method: method.toUpperCase() },
+        name,
+        path: template.path,
+        query,
+        method: method.toUpperCase(),
         parameters: parameters.map(({ parameter }) => parameter),
         media: media.map((each) => each.media),
         paging,
@@ -500,7 +507,10 @@ class OperationReader {
       const isForm = place === "query" || place === "cookie";
       const style = typeof entry.style === "string" ? entry.style : isForm ? "form" : "simple";
       const parameter: ApiParameter = {
-        ...{ argument, name, in: place, style },
+        argument,
+        name,
+        in: place,
+        style,
         explode: typeof entry.explode === "boolean" ? entry.explode : style === "form",
         allowReserved: entry.allowReserved === true,
         isJson: isObject(content),

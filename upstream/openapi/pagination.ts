@@ -102,7 +102,8 @@ export function readPaging(described: Described): Paging {
   const isDescribed =
     link !== undefined || member !== undefined || headers.some((name) => name.toLowerCase() === "link");
   return {
-    ...{ types, isDescribed },
+    types,
+    isDescribed,
     ...(link === undefined ? {} : { link }),
     ...(member === undefined ? {} : { member }),
   };

@@ -259,7 +259,10 @@ function fieldParts(name: string, said: Json, field: unknown): string[] {
     : isObject(field) && said.style === undefined;
   return queryParts(
     {
-      ...{ argument: BODY, name, in: "query", style },
+      argument: BODY,
+      name,
+      in: "query",
+      style,
       explode: typeof said.explode === "boolean" ? said.explode : style === "form",
       allowReserved: said.allowReserved === true,
       isJson: isNested || (typeof said.contentType === "string" && said.contentType.endsWith("json")),

@@ -155,7 +155,9 @@ export class SchemaLibrary {
     const maxBytes = this.#maxBytes - Math.min(1_024, this.#maxBytes / 8);
     const { schema: written, bytes, isCut } = within(this.#written.get(name), maxBytes);
     const definition: Definition = {
-      ...{ name, written, isCut },
+      name,
+      written,
+      isCut,
       bytes: stubBytes(name) - 2 + bytes,
       refersTo: namesIn(written),
       declarations: { first: declarationsIn(written, true), again: declarationsIn(written, false) },

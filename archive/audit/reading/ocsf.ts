@@ -149,7 +149,8 @@ function userOf({ user, uid, principal, principal_name: name, groups }: AuditFie
   if (principal !== undefined && principal !== LOCAL_PRINCIPAL && user !== undefined)
     return {
       // A login may say any name: it is no one's account.
-      ...{ name: String(principal), uid: String(principal) },
+      name: String(principal),
+      uid: String(principal),
       ...(name === undefined ? {} : { full_name: String(name) }),
       ...(typeof groups === "string" ? { groups: groups.split(", ").map((each) => ({ name: each })) } : {}),
     };

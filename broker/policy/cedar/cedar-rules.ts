@@ -124,7 +124,9 @@ export class Rules {
     if (rules.size === 0) return firm;
     const ids = [...rules];
     return {
-      ...{ kind: "ask", rule: this.#nameOf(ids), reason: this.#reasonOf(ids, call, "ask") },
+      kind: "ask",
+      rule: this.#nameOf(ids),
+      reason: this.#reasonOf(ids, call, "ask"),
       ...(looks ? { looksAtFlow: true } : {}),
     };
   }
@@ -195,7 +197,10 @@ export class Rules {
     const flows = looksAtFlow(applicable.needs) ? ({ looksAtFlow: true } as const) : {};
     if (rules.length > 0)
       return {
-        ...{ kind: "deny", rule, reason: this.#reasonOf(rules, call, "forbid"), ...flows },
+        kind: "deny",
+        rule,
+        reason: this.#reasonOf(rules, call, "forbid"),
+        ...flows,
         isSaid: this.#said(rules, ["reason"]).length > 0,
       };
     const { principal } = call.context;

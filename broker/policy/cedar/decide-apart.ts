@@ -26,7 +26,9 @@ let turns: WorkerTurns<DecisionApart, CedarDecision> | undefined;
  */
 export async function decideApart(principal: string, decision: DecisionApart): Promise<CedarDecision> {
   turns ??= new WorkerTurns(moduleUrl("broker/policy/cedar/cedar-worker"), {
-    ...{ threads: THREADS, maxOfOne: MAX_OF_ONE, maxOfAll: MAX_OF_ALL },
+    threads: THREADS,
+    maxOfOne: MAX_OF_ONE,
+    maxOfAll: MAX_OF_ALL,
   });
   try {
     return await turns.use(principal, BUDGET_MS, (ask) => ask(decision));

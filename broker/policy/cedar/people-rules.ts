@@ -120,8 +120,11 @@ export class PeopleRules {
     const action = { type: "Action", id: access.action };
     if (access.action === "audit")
       return {
-        ...{ principal: own.uid, action, resource: { type: "Log", id: "audit" } },
-        ...{ context: {}, entities: [own] },
+        principal: own.uid,
+        action,
+        resource: { type: "Log", id: "audit" },
+        context: {},
+        entities: [own],
       };
     const other = entityOf(access.of);
     const context = access.action === "approve" ? { tool: access.tool, server: access.server } : {};

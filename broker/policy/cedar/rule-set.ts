@@ -309,8 +309,12 @@ class HeadReader {
     const [principal = [], action = [], resource = []] = parts;
     const resourceType = resource[1] === "is" ? resource[2] : undefined;
     return {
-      ...{ effect, annotations, resourceType },
-      ...{ principal: namedIn(principal), action: namedIn(action), resource: namedIn(resource) },
+      effect,
+      annotations,
+      resourceType,
+      principal: namedIn(principal),
+      action: namedIn(action),
+      resource: namedIn(resource),
     };
   }
 

@@ -1,15 +1,13 @@
 import { relative } from "node:path";
 import { oneLine, visibleLine } from "../../../base/visible-text.ts";
-import type { ServerEntry } from "../../../configuration/settings/server-settings.ts";
-import { proposalWarnings } from "../../../generation/report.ts";
 import { addServer } from "../../../project/add-server.ts";
+import { proposalWarnings } from "../../../project/generate.ts";
+import { SIGNALS, type Surroundings } from "../../../project/surroundings.ts";
 import {
   collect,
   defineCommand,
   EXIT,
   type ExitCode,
-  SIGNALS,
-  type Surroundings,
   tell,
   UsageError,
   warnOn,
@@ -98,6 +96,8 @@ async function add(
   await tell(stderr, oneLine(outcome.why));
   return EXIT.failed;
 }
+
+type ServerEntry = Parameters<typeof addServer>[0];
 
 /** @throws UsageError for a target and flags that do not go together. */
 function buildEntry(name: string, target: readonly string[], flags: AddFlags): ServerEntry {

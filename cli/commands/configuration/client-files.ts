@@ -3,8 +3,9 @@ import { countNoun } from "../../../base/quantities.ts";
 import { listUpTo, oneLine, visibleLine } from "../../../base/visible-text.ts";
 import type { ServersTwice, Undoable } from "../../../project/clients/client-files.ts";
 import { type FoundServer, type FoundServers, findServers } from "../../../project/clients/found-servers.ts";
-import { EXIT, type ExitCode, type Surroundings, tell, UsageError, write } from "../../command.ts";
-import { layOutTable } from "../../terminal/terminal.ts";
+import type { Surroundings } from "../../../project/surroundings.ts";
+import { layOutTable } from "../../../project/terminal/terminal.ts";
+import { EXIT, type ExitCode, tell, UsageError, write } from "../../command.ts";
 
 const MAX_NAMES_CHARS = 200;
 const MAX_TARGET_CHARS = 48;

@@ -10,16 +10,9 @@ import {
   type WrittenConfiguration,
 } from "../../../project/clients/new-configuration.ts";
 import { hasGvisor } from "../../../project/sandboxes/sandboxes.ts";
+import type { Surroundings } from "../../../project/surroundings.ts";
 import { claudeCommand } from "../../claude-command.ts";
-import {
-  defineCommand,
-  EXIT,
-  type ExitCode,
-  type Surroundings,
-  tell,
-  UsageError,
-  write,
-} from "../../command.ts";
+import { defineCommand, EXIT, type ExitCode, tell, UsageError, write } from "../../command.ts";
 import { ask, canAsk, chooseServers, isConfirmed, offerTakeOver, takeOverChoice } from "./client-files.ts";
 
 const MAX_NAME_CHARS = 80;

@@ -1,20 +1,19 @@
 import { oneLine, visibleLine } from "../../../base/visible-text.ts";
-import { CLIENTS, type ClientName, SCOPES } from "../../../configuration/clients/clients.ts";
 import { projectFolder } from "../../../configuration/configuration-paths.ts";
 import { findConfiguredTwice, findUndoable } from "../../../project/clients/client-files.ts";
-import { type OwnEntry, planEntry, titleOf, whyTwice } from "../../../project/clients/own-entry.ts";
-import { callOfPtc } from "../../claude-command.ts";
 import {
-  defineCommand,
-  EXIT,
-  type ExitCode,
-  type Surroundings,
-  tell,
-  UsageError,
-  warnOn,
-  write,
-} from "../../command.ts";
-import { terminalOf } from "../../terminal/terminal.ts";
+  clientNamed,
+  KNOWN_CLIENTS,
+  type OwnEntry,
+  planEntry,
+  scopeNamed,
+  titleOf,
+  whyTwice,
+} from "../../../project/clients/own-entry.ts";
+import type { Surroundings } from "../../../project/surroundings.ts";
+import { terminalOf } from "../../../project/terminal/terminal.ts";
+import { callOfPtc } from "../../claude-command.ts";
+import { defineCommand, EXIT, type ExitCode, tell, UsageError, warnOn, write } from "../../command.ts";
 import {
   canAsk,
   isConfirmed,
@@ -40,7 +39,7 @@ interface InstallFlags {
 export const installCommand = defineCommand("install", install, (command) =>
   command
     .description("write ptc into the configuration of an MCP client, after showing what changes")
-    .argument("[client]", CLIENTS.join(", "))
+    .argument("[client]", KNOWN_CLIENTS)
     .option(
       "--scope <scope>",
       "project: for this folder; user: for all folders; local: Claude Code, for you in this folder",
@@ -76,8 +75,8 @@ export async function install(
   surroundings: Surroundings,
 ): Promise<ExitCode> {
   const { env, stdout } = surroundings;
-  const client = named === undefined ? undefined : oneOf(CLIENTS, named, "client");
-  const scope = oneOf(SCOPES, flags.scope, "--scope");
+  const client = named === undefined ? undefined : clientNamed("client", named);
+  const scope = scopeNamed("--scope", flags.scope);
   const { name, config } = flags;
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(name))
     throw new UsageError("--name: a server's name has 1 to 64 letters, digits, `_` or `-`");
@@ -86,7 +85,7 @@ export async function install(
   if (flags.undo) return undo(client, flags, project, surroundings);
   if (flags.all) throw new UsageError("--all goes with --undo");
   if (client === undefined) {
-    if (choice !== "take") throw new UsageError(`name a client: ${CLIENTS.join(", ")}`);
+    if (choice !== "take") throw new UsageError(`name a client: ${KNOWN_CLIENTS}`);
     const twice = await findConfiguredTwice({ client, config, project }, surroundings);
     if (twice.entries.length === 0)
       await write(stdout, "no client here has a server that ptc.yaml has; nothing to do\n");
@@ -145,7 +144,7 @@ async function isAgreed(question: string, surroundings: Surroundings): Promise<b
 
 /** `ptc install [CLIENT] --undo` */
 async function undo(
-  client: ClientName | undefined,
+  client: OwnEntry["client"] | undefined,
   flags: InstallFlags,
   project: string,
   surroundings: Surroundings,
@@ -164,10 +163,4 @@ async function undo(
     return EXIT.failed;
   }
   return undoAndTell(undoable, surroundings);
-}
-
-function oneOf<T extends string>(known: readonly T[], named: string, what: string): T {
-  const found = known.find((each) => each === named);
-  if (found !== undefined) return found;
-  throw new UsageError(`${what}: '${visibleLine(named.slice(0, 40))}' is not one of ${known.join(", ")}`);
 }

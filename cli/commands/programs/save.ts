@@ -1,22 +1,17 @@
-import { existsSync } from "node:fs";
-import { resolve } from "node:path";
 import { jsonLine } from "../../../base/json.ts";
 import { visibleLines } from "../../../base/visible-text.ts";
-import type { Configuration } from "../../../configuration/configuration.ts";
-import { languageOfFile } from "../../../languages/languages.ts";
-import { LOCAL_USER } from "../../../project/local-user.ts";
+import { isProgramFile, readProgram } from "../../../project/arguments/program-file.ts";
 import { openHost } from "../../../project/open-host.ts";
 import type { Project } from "../../../project/open-project.ts";
 import { originOfRun, type ProgramOrigin, saveProgram } from "../../../project/programs/save-program.ts";
 import { selectRun } from "../../../project/runs.ts";
-import { readProgram } from "../../arguments/program-file.ts";
+import type { Surroundings } from "../../../project/surroundings.ts";
 import {
   CONFIG,
   type CommonFlags,
   EXIT,
   type ExitCode,
   exitOnSignals,
-  type Surroundings,
   tell,
   UsageError,
   write,
@@ -58,17 +53,12 @@ async function save(
   const { name } = flags;
   if (name === undefined) throw new UsageError("give the program a name: --name weekly-report");
   const { configuration, runs } = project;
-  const isFile = languageOfFile(from) !== undefined || existsSync(resolve(surroundings.cwd(), from));
+  const isFile = isProgramFile(from, surroundings.cwd());
   const origin = isFile
     ? await readOrigin(from, configuration, surroundings)
     : await originOfRun(runs, (await selectRun(runs, from)).run.run_id);
   const { description, expose, force = false } = flags;
-  const saved = await saveProgram(
-    project,
-    origin,
-    { name, description, expose, force },
-    { host: openHost(project), viewer: LOCAL_USER },
-  );
+  const saved = await saveProgram(project, origin, { name, description, expose, force }, openHost(project));
   if (flags.json === true) await write(stdout, `${jsonLine({ name, ...saved })}\n`);
   else {
     for (const file of saved.files) await write(stdout, `wrote ${file}\n`);
@@ -80,7 +70,7 @@ async function save(
 
 async function readOrigin(
   file: string,
-  configuration: Configuration,
+  configuration: Project["configuration"],
   surroundings: Surroundings,
 ): Promise<ProgramOrigin> {
   const { code, language = "" } = await readProgram(file, {}, surroundings, configuration.languages);

@@ -1,23 +1,12 @@
 import { jsonLine } from "../../../base/json.ts";
 import { countNoun } from "../../../base/quantities.ts";
 import { visibleLine } from "../../../base/visible-text.ts";
-import { LOCAL_USER } from "../../../project/local-user.ts";
-import { openHost } from "../../../project/open-host.ts";
 import type { Project } from "../../../project/open-project.ts";
-import { explainMissing } from "../../../project/programs/named-program.ts";
-import { type ProgramTest, testProgram } from "../../../project/programs/test-program.ts";
-import {
-  CONFIG,
-  type CommonFlags,
-  EXIT,
-  type ExitCode,
-  SIGNALS,
-  type Surroundings,
-  UsageError,
-  write,
-} from "../../command.ts";
+import { type ProgramTest, testPrograms } from "../../../project/programs/test-program.ts";
+import { SIGNALS, type Surroundings } from "../../../project/surroundings.ts";
+import { terminalOf } from "../../../project/terminal/terminal.ts";
+import { CONFIG, type CommonFlags, EXIT, type ExitCode, write } from "../../command.ts";
 import { defineProjectCommand } from "../../project-command.ts";
-import { terminalOf } from "../../terminal/terminal.ts";
 
 const MAX_LINE_CHARS = 500;
 const COLOURS = {
@@ -48,39 +37,16 @@ async function test(
 ): Promise<ExitCode> {
   const { env, stdout } = surroundings;
   const { style } = terminalOf(stdout, env);
-  const { configuration } = project;
-  const tools = await project.tools();
-  const { programs = [], problems = new Map<string, string>() } = tools.programs ?? {};
-  const known = [...programs.map(({ name }) => name), ...problems.keys()].sort();
-  const unknown = names.find((name) => !known.includes(name));
-  if (unknown !== undefined)
-    throw new UsageError(
-      explainMissing(`there is no saved program '${visibleLine(unknown)}'`, unknown, known),
-    );
   const cancel = new AbortController();
   for (const signal of SIGNALS) surroundings.on(signal, () => cancel.abort());
-  const host = openHost(project, { warm: programs.length > 1 ? configuration.sandbox.warm : 0 });
   const outcomes: ProgramTest[] = [];
-  for (const name of names.length === 0 ? known : names) {
-    if (cancel.signal.aborted) break;
-    const found = programs.find((each) => each.name === name);
-    const tested: ProgramTest =
-      found === undefined
-        ? { name, outcome: "failed", lines: [problems.get(name) ?? ""] }
-        : await testProgram(found, {
-            configuration,
-            host,
-            tools,
-            viewer: LOCAL_USER,
-            signal: cancel.signal,
-          });
+  for await (const tested of testPrograms(project, names, cancel.signal)) {
     outcomes.push(tested);
     if (flags.json !== true)
       await write(
         stdout,
         render(tested, (text) => style(COLOURS[tested.outcome], text)),
       );
-    if (tested.outcome === "no-sandbox") break;
   }
   const count = (outcome: ProgramTest["outcome"]) =>
     outcomes.filter((each) => each.outcome === outcome).length;

@@ -28,7 +28,7 @@ import {
   type TransformOptions,
 } from "./bundler.ts";
 import { findComputedImports } from "./computed-imports.ts";
-import { findSavedModules, renderProgramsModule, SAVED_RUNTIME, type SavedModule } from "./saved-runtime.ts";
+import { findSavedModules, renderProgramsModule, type SavedModule, savedRuntime } from "./saved-runtime.ts";
 import { bundleVerbatim } from "./verbatim-program.ts";
 
 type BundleOutcome =
@@ -88,10 +88,6 @@ export async function bundleProgram(
     if (!called.ok) return refuseText(called.message);
     const saved = await findSavedModules([...called.programs.values()]);
     if (!saved.ok) return refuseText(saved.message);
-    if (platform === "wasm" && saved.modules.size > 0)
-      return refuseText(
-        "a program that calls saved programs needs an engine with Node.js, and this one is wasm",
-      );
     const kept = isInSession ? await keepBindings(program) : undefined;
     const bundled: Bundled = { program, source, kept, saved: saved.modules, platform };
     const plain = SPECIAL.test(program.code) ? undefined : await buildPlain(bundled);
@@ -245,7 +241,10 @@ function closedResolver({ program, source, saved, platform }: Bundled): Plugin {
         if (called !== undefined) return { contents: called.module, loader: "js" };
         return { contents: program.code, loader: program.language === "typescript" ? "ts" : "js" };
       });
-      builder.onLoad({ filter: /.*/, namespace: SAVED }, () => ({ contents: SAVED_RUNTIME, loader: "js" }));
+      builder.onLoad({ filter: /.*/, namespace: SAVED }, () => ({
+        contents: savedRuntime(platform),
+        loader: "js",
+      }));
       builder.onLoad({ filter: /.*/, namespace: GENERATED }, async ({ path }) => {
         const module = await source.load(path);
         if (module === undefined)

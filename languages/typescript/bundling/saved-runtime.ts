@@ -2,6 +2,7 @@ import type { ExportNamedDeclaration, Program as ModuleTree } from "acorn";
 import { RecentlyUsed } from "../../../base/recently-used.ts";
 import type { DeclaredTool } from "../../../codegen/language-printer.ts";
 import { MAX_CODE_BYTES } from "../../../protocol/limits.ts";
+import type { Platform } from "../../../protocol/platform.ts";
 import { PROGRAM_SCHEME } from "../../../protocol/runners.ts";
 import { type CalledProgram, MAX_PROGRAM_DEPTH } from "../../called-programs.ts";
 import { reduceToJavaScript, type TransformOptions } from "./bundler.ts";
@@ -18,12 +19,11 @@ export interface SavedModule extends CalledProgram {
  * result, the output is its value, as for any program. Names computed at run time bypass the checks of `collectPrograms`, but not
  * the checks here.
  */
-export const SAVED_RUNTIME = `import { AsyncLocalStorage } from "node:async_hooks";
-import { format } from "node:util";
+const RUNTIME = `import { format } from "node:util";
 const real = globalThis;
 const check = real[Symbol.for("ptc.saved")] ?? (() => {});
 const carry = (_, value) => typeof value === "bigint" ? String(value) : value;
-const comesBack = (_, value, { source }) => {
+const comesBack = (_, value, { source } = { source: JSON.stringify(value) }) => {
   if (typeof value !== "number" || (String(value) === source && !(Number.isInteger(value) && !Number.isSafeInteger(value)))) return value;
   if (/^-?[1-9]\\d{15,}$/.test(source) && Number.isFinite(value)) return source;
   throw new SyntaxError("it would be another number");
@@ -55,7 +55,6 @@ const printed = (lines) => {
     return text;
   }
 };
-const running = new AsyncLocalStorage();
 const below = (name) => {
   const path = running.getStore() ?? [];
   const way = () => [...path, name].join(" -> ");
@@ -89,6 +88,16 @@ export const unnamed = /* @__NO_SIDE_EFFECTS__ */ (name) => () => {
   throw new ReferenceError(name + ": a saved program has to be named in the text of the program that calls it");
 };
 `;
+
+/** An interpreter follows no call through what awaits it: there `collectPrograms` alone knows which program calls which. */
+const RUNNING: Readonly<Record<Platform, string>> = {
+  node: 'import { AsyncLocalStorage } from "node:async_hooks";\nconst running = new AsyncLocalStorage();\n',
+  wasm: "const running = { getStore: () => undefined, run: (path, call) => call() };\n",
+};
+
+export function savedRuntime(platform: Platform): string {
+  return RUNNING[platform] + RUNTIME;
+}
 
 /** Renders the module `programs`, with a function for each called program. */
 export function renderProgramsModule(

@@ -120,7 +120,7 @@ function tableOf(data: unknown, columns: readonly string[] | undefined): string 
     : isKeyed
       ? [...(data as Set<unknown>)].map((each, index) => [String(index), each])
       : Object.entries(data);
-  const cell = (value: unknown) => inspect(value, { ...INSPECT, depth: 1, maxArrayLength: 3 });
+  const cell = (value: unknown) => inspect(value, INSPECT);
   const names: string[] = [];
   let hasValues = false;
   const rows = entries.map(([index, value], at): [string, Cells] => {

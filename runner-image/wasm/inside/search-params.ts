@@ -190,6 +190,7 @@ export function installSearchParams(): void {
       return `URL ${inspect(Object.fromEntries(members), options)}`;
     },
   });
+  Object.defineProperty(URL.prototype, Symbol.toStringTag, { configurable: true, value: "URL" });
   const known = new WeakMap<URL, { search: string; params: ProgramSearchParams }>();
   Object.defineProperty(URL.prototype, "searchParams", {
     configurable: true,

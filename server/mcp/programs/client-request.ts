@@ -39,7 +39,7 @@ export interface ClientRequest {
   readonly canSample?: boolean;
   /** Whether who sends it may answer whether a call is made; by default they may. */
   readonly mayApprove?: boolean;
-  /** What the client says of itself. */
+  /** The name and version that the client declares. */
   readonly client?: ClientClaim | undefined;
   /** The OAuth client to which the token of the request was given. */
   readonly clientId?: string | undefined;
@@ -58,9 +58,9 @@ export interface ClientRequest {
 
 /** Follows a program, or a single call, that a request has started. */
 export interface RequestObserver extends Pick<ProgramRequest, "onEvent" | "onCall" | "onConsole"> {
-  /** Is told what a program came to, before its client reads it. */
+  /** Receives the result of a program before its client reads it. */
   readonly onProgram?: ((executed: ExecutedProgram) => void) | undefined;
-  /** Is told what a dry run came to, before its client reads it. */
+  /** Receives the result of a dry run before its client reads it. */
   readonly onPlanned?: ((planned: PlannedProgram) => void) | undefined;
 }
 

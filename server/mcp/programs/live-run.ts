@@ -254,7 +254,7 @@ class Questions implements Approver {
     return this.#canVisit;
   }
 
-  /** Resolves with the open question as soon as there is one. */
+  /** Resolves with the first question that is open. */
   next(): Promise<Question> {
     return new Promise((resolve) => {
       const take = () => {
@@ -368,9 +368,9 @@ export class RunProgress {
   }
 }
 
-/** While at most this many programs wait before its own, a client is told of every change. */
+/** While at most this many programs wait before its own, a client is notified of every change. */
 const TOLD_ONE_BY_ONE = 10;
-/** With more, it is told of a change by a tenth, and of any change after this time, because clients that hear nothing give up. */
+/** With more, the client is notified of a change by a tenth, and of any change after this time. Clients that hear nothing give up. */
 const TOLD_EVERY_MS = 10_000;
 
 /**

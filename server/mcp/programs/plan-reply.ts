@@ -20,7 +20,8 @@ export function endOfPlan(
       const more = [...hints, ...notices.labelled(planned), ...notes];
       return {
         content: [renderPlanned(planned, maxReplyBytes), ...warningOf(typeWarning), ...more].map((text) => ({
-          ...{ type: "text" as const, text },
+          type: "text" as const,
+          text,
         })),
         ...(outcome.kind === "failed" ? { isError: true as const } : {}),
       };

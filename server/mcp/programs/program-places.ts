@@ -59,7 +59,7 @@ interface Waiter<Entered, Refused> extends Pick<Waiting<Entered, Refused>, "onPo
   isSettled: boolean;
   /** Why it has to wait although a place is free. */
   held: Refused | undefined;
-  /** The number that it was told last. */
+  /** The last number that it received. */
   told: number | undefined;
 }
 

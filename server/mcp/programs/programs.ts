@@ -271,7 +271,7 @@ export class Programs {
   }
 }
 
-/** Asks whether a program may begin whose turn has come. */
+/** Decides whether a program may begin when its turn has come. */
 async function enterWith(
   use: Pick<UsageLimits, "admit">,
   { connection }: ClientRequest,

@@ -15,7 +15,7 @@ import type { LiveRun } from "./live-run.ts";
 
 /** How long a run keeps its sandbox for the answer to a question that the client was given. */
 const PATIENCE_MS = 60_000;
-/** How long a run keeps its sandbox if it cannot be kept without it. It is then cancelled. */
+/** How long a run that cannot be suspended keeps its sandbox. ptc then cancels the run. */
 const LAST_PATIENCE_MS = 5 * 60_000;
 /** How long an ended run is held for its client, after somebody else answered the client's question. */
 const ENDED_PATIENCE_MS = 5 * 60_000;
@@ -36,7 +36,7 @@ export class WaitingRuns {
   readonly #isKept: boolean;
   /** Oldest first. */
   readonly #byTicket = new Map<string, WaitingRun & { timer: NodeJS.Timeout }>();
-  /** Runs whose question was answered elsewhere. Their client will come back for them. */
+  /** Runs whose question was answered elsewhere. Their client will ask for their results. */
   readonly #wentOn = new Map<string, WaitingRun>();
   /** Runs that are giving up their sandboxes. */
   readonly #leaving = new Map<string, Promise<void>>();
@@ -72,7 +72,7 @@ export class WaitingRuns {
     return ticket;
   }
 
-  /** Resolves when a run that gives up its sandbox just now is kept without it. */
+  /** Resolves when a run that is giving up its sandbox is suspended. */
   async left(ticket: string): Promise<void> {
     await this.#leaving.get(ticket);
   }

@@ -15,7 +15,7 @@ const MAX_UNTOLD_CHARS = 300;
 /** How many tools are shown when none fits well. */
 const MAX_NEAREST = 5;
 
-/** By server, the reason why it is not searched, as a client has been told. */
+/** By server, the reason why it is not searched, as earlier answers to the client gave it. */
 export type ToldReasons = Map<string, string>;
 
 /**

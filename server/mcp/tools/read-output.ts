@@ -78,7 +78,7 @@ function excerptAt(text: string, from: number, to: number): { start: number; end
   };
 }
 
-/** Where a page that begins at an offset ends: after whole characters, of which there is one at least. */
+/** The end of a page that begins at an offset. A page has whole characters, and at least one. */
 function endWithin(text: string, offset: number, maxBytes: number): number {
   const page = Buffer.from(text.slice(offset, offset + maxBytes));
   if (page.length <= maxBytes) return wholeCharacterAt(text, offset + maxBytes);

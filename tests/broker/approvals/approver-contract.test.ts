@@ -10,8 +10,8 @@ import {
 } from "../../../broker/approvals/approvals.ts";
 import type { ElicitationRequest } from "../../../broker/elicitation/elicitation.ts";
 import { Conversation } from "../../../broker/flow/conversation.ts";
-import { buildApprover } from "../../../cli/terminal/approver.ts";
-import { ProgramConsole } from "../../../cli/terminal/program-console.ts";
+import { buildApprover } from "../../../project/terminal/approver.ts";
+import { ProgramConsole } from "../../../project/terminal/program-console.ts";
 import { giveAnswer, readAnswer } from "../../../server/mcp/elicitation.ts";
 import { type ClientConnection, ClientNotices } from "../../../server/mcp/programs/client-request.ts";
 import { LiveRun } from "../../../server/mcp/programs/live-run.ts";

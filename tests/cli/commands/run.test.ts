@@ -1,9 +1,9 @@
 import { expect, it, onTestFinished, vi } from "vitest";
-import type { SharedHost } from "../../../cli/command.ts";
 import { run } from "../../../cli/commands/run.ts";
 import { parseConfiguration } from "../../../configuration/parse.ts";
 import type { ProgramRequest } from "../../../execution/run-request.ts";
 import { Project } from "../../../project/open-project.ts";
+import type { SharedHost } from "../../../project/surroundings.ts";
 import { loadProgramTools } from "../../../tools/program-tools.ts";
 import { surroundingsIn } from "../surroundings.ts";
 import { FakeTerminal } from "../terminal/terminals.ts";

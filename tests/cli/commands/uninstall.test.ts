@@ -3,9 +3,9 @@ import { once } from "node:events";
 import { chmodSync, chownSync, existsSync, mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { Surroundings } from "../../../cli/command.ts";
-import { stopHostAt } from "../../../cli/commands/host.ts";
 import { uninstall } from "../../../cli/commands/uninstall.ts";
+import { stopHostAt } from "../../../project/background/host-control.ts";
+import type { Surroundings } from "../../../project/surroundings.ts";
 import type { Machine } from "../../../project/uninstall.ts";
 import { currentProcess, formatIdentity, startTimeOf } from "../../../system/process-identity.ts";
 import { memoryPackage } from "../../secrets/memory-keyring.ts";
@@ -66,6 +66,7 @@ async function newProject() {
   write("~/run/keep", "");
   write("~/snapshots/key/pages.img", "memory");
   write("~/.cache/ptc/compiled/v24/code", "compiled");
+  write("~/.cache/ptc/pyodide/key.bin", "memory");
   write(".ptc/archive.db", "runs");
   write("programs/a.ts", "1");
   write("generated/servers/a/index.ts", "1");
@@ -102,7 +103,14 @@ describe("ptc uninstall", () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(images.size).toBe(0);
     expect(stdout).toMatch(/ {2}npm uninstall --global ptc\n$/);
-    for (const file of ["~/run", "~/snapshots", "~/.cache/ptc/compiled", STATE, CURSOR])
+    for (const file of [
+      "~/run",
+      "~/snapshots",
+      "~/.cache/ptc/compiled",
+      "~/.cache/ptc/pyodide",
+      STATE,
+      CURSOR,
+    ])
       expect(has(file)).toBe(false);
     expect(read(".mcp.json")).toBe(BEFORE);
     // That entry starts ptc too, in another folder.

@@ -1,6 +1,6 @@
 import { PassThrough, Writable } from "node:stream";
 import { expect, vi } from "vitest";
-import type { Surroundings } from "../../../cli/command.ts";
+import type { Surroundings } from "../../../project/surroundings.ts";
 
 /** To a column, and what is right of it away. */
 const LINE_EDITING = new RegExp(`${String.fromCharCode(27)}\\[(?:\\d+G|0J)`, "g");

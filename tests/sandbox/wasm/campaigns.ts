@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { SandboxEngine } from "../../../sandbox/sandbox-engine.ts";
 import { WASM_IMAGE, WasmEngine } from "../../../sandbox/wasm/wasm-engine.ts";
 import { buildWasmRunner } from "../../../scripts/wasm-runner.ts";
 import { FuzzFailure, type FuzzTarget } from "../../fuzz/fuzz-target.ts";
@@ -10,6 +11,7 @@ import { ProcessEngine } from "../../runner-image/process-engine.ts";
 import { compareEngines } from "../programs/compare-engines.ts";
 import { campaignTarget } from "../programs/program-campaign.ts";
 import { recordedPrograms } from "../programs/recorded-programs.ts";
+import { openTestedEngine } from "../tested-engine.ts";
 import { openHostileCampaign } from "./hostile-campaign.ts";
 
 /** How many ordinary programs are compared before figures are told. */
@@ -26,30 +28,41 @@ async function openEngine(): Promise<WasmEngine> {
 
 const hostile = campaignTarget("wasm", async () => openHostileCampaign(await openEngine()));
 
-const results: FuzzTarget = {
-  name: "wasm-results",
-  async run(seed, iterations, onProgress = () => {}) {
-    const wasm = await openEngine();
-    const engines = [
-      recordedPrograms(new ProcessEngine(), "node"),
-      recordedPrograms(wasm, WASM_IMAGE),
-    ] as const;
-    const heldAtFirst = heldBytes();
-    const differences = [];
-    for (let done = 0; done < iterations; done += STEP) {
-      const count = Math.min(STEP, iterations - done);
-      differences.push(...(await compareEngines(engines, seed + done, count)));
-      onProgress({ iterations: done + count, maxDelayMs: 0, grownBytes: heldBytes() - heldAtFirst });
-    }
-    await wasm.close();
-    if (differences.length === 0) return;
-    const shown = differences
-      .slice(0, SHOWN)
-      .map(({ seed: of, program, first, second }) =>
-        [`program of seed ${of}:`, program, "Node.js:", first, "wasm:", second].join("\n"),
-      );
-    throw new FuzzFailure([`${differences.length} programs differ`, ...shown].join("\n\n"));
-  },
-};
+/** Compares ordinary programs on the engine `wasm` with those of another, which has `image`. */
+function comparison(
+  name: string,
+  other: string,
+  open: (folder: string) => SandboxEngine,
+  image: string,
+): FuzzTarget {
+  return {
+    name,
+    async run(seed, iterations, onProgress = () => {}) {
+      const wasm = await openEngine();
+      const folder = mkdtempSync(join(tmpdir(), "ptc-compared-"));
+      process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+      const first = open(folder);
+      const engines = [recordedPrograms(first, image), recordedPrograms(wasm, WASM_IMAGE)] as const;
+      const heldAtFirst = heldBytes();
+      const differences = [];
+      for (let done = 0; done < iterations; done += STEP) {
+        const count = Math.min(STEP, iterations - done);
+        differences.push(...(await compareEngines(engines, seed + done, count)));
+        onProgress({ iterations: done + count, maxDelayMs: 0, grownBytes: heldBytes() - heldAtFirst });
+      }
+      await Promise.all([wasm.close(), first.close?.()]);
+      if (differences.length === 0) return;
+      const shown = differences
+        .slice(0, SHOWN)
+        .map(({ seed: of, program, first: one, second }) =>
+          [`program of seed ${of}:`, program, `${other}:`, one, "wasm:", second].join("\n"),
+        );
+      throw new FuzzFailure([`${differences.length} programs differ`, ...shown].join("\n\n"));
+    },
+  };
+}
 
-export const targets: readonly FuzzTarget[] = [hostile, results];
+const results = comparison("wasm-results", "Node.js", () => new ProcessEngine(), "node");
+const gvisor = comparison("wasm-gvisor", "gVisor", openTestedEngine, "ptc-runner");
+
+export const targets: readonly FuzzTarget[] = [hostile, results, gvisor];

@@ -95,6 +95,7 @@ describe("a program in an interpreter", () => {
       ],
     ],
     ['URL.parse("nothing")', null],
+    ['Object.prototype.toString.call(new URL("https://x.y/"))', "[object URL]"],
     ['String(new URLSearchParams({ a: "ä b" }))', "a=%C3%A4+b"],
     ['new TextDecoder().decode(new TextEncoder().encode("ä€"))', "ä€"],
     ["structuredClone({ a: [new Date(0)] }).a[0].getTime()", 0],
@@ -137,6 +138,8 @@ describe("a program in an interpreter", () => {
   test("prints the keys of a map in a table, and columns that are as wide as their texts are shown", async () => {
     const { stderr } = await run('console.table(new Map([["日本", () => 1]]));');
     expect(stderr).toContain("│ 0                 │ '日本' │");
+    const deep = await run("console.table({ a: { list: [1, 2, 3, 4, 5], deep: { x: { y: { z: 1 } } } } });");
+    expect(deep.stderr).toContain("│ [ 1, 2, 3, 4, 5 ] │ { x: { y: { z: 1 } } } │");
   });
 
   test("is refused more random bytes at once than it can hold", async () => {

@@ -226,9 +226,16 @@ export async function completePersonLogin(
     const { principal, url, revocationEndpoint, askedScope } = kept;
     return {
       version: 1,
-      ...{ principal, url, issuer, resource, tokenEndpoint, revocationEndpoint, authMethods },
+      principal,
+      url,
+      issuer,
+      resource,
+      tokenEndpoint,
+      revocationEndpoint,
+      authMethods,
       zone: guard.zone,
-      ...{ client, askedScope },
+      client,
+      askedScope,
       ...grantedBy(tokens, askedScope, clock),
     };
   } catch (error) {

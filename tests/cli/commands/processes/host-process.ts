@@ -1,7 +1,7 @@
 /** A background host in a folder, which runs no commands. It says `ready`, and ends when it is asked to. */
 import { join } from "node:path";
-import { HostListener } from "../../../../cli/background/host-listener.ts";
 import { HostFiles } from "../../../../project/background/host-files.ts";
+import { HostListener } from "../../../../project/background/host-listener.ts";
 
 const folder = process.argv[2] ?? "";
 const files = new HostFiles({

@@ -1,0 +1,270 @@
+import { once } from "node:events";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import { encodeFrame, FrameDecoder } from "../../../protocol/frames.ts";
+import { MAX_CALL_FRAME_BYTES, MAX_REPLY_FRAME_BYTES } from "../../../protocol/limits.ts";
+import type { ProgramEnvironment, Trace } from "../../../protocol/messages.ts";
+import { encodePythonBundle } from "../../../protocol/runners.ts";
+import { findPyodide, PYODIDE_VERSION } from "../../../sandbox/wasm/pyodide.ts";
+import { WASM_IMAGE, WasmEngine } from "../../../sandbox/wasm/wasm-engine.ts";
+import { openWasmEngine } from "./runner-files.ts";
+
+const engine = await openWasmEngine();
+afterAll(() => engine.close());
+
+interface Ran {
+  claim: { ok: boolean; data?: unknown; error?: { type: string; message: string } } | undefined;
+  code: number;
+  stderr: string;
+  trace: Trace | undefined;
+}
+
+const ENVIRONMENT: ProgramEnvironment = { seed: "5e".repeat(32), time_zone: "Europe/Berlin" };
+
+/** Runs a program to its end; calls that come together are answered with their arguments, the later ones first. */
+async function run(
+  source: string,
+  { environment = ENVIRONMENT, memoryMb = 256, data = {} as unknown } = {},
+): Promise<Ran> {
+  let stdout = "";
+  let stderr = "";
+  let trace: Trace | undefined;
+  const started = await engine.start(
+    {
+      ...{ image: "", runtime: WASM_IMAGE, runner: "python", owner: "test" },
+      limits: { memoryMb, cpus: 1, pids: 64 },
+    },
+    {
+      onStdout(chunk) {
+        stdout += chunk;
+      },
+      onStderr(chunk) {
+        stderr += chunk;
+      },
+    },
+  );
+  const channel = await started.connected;
+  channel.on("error", () => {});
+  const decoder = new FrameDecoder(MAX_CALL_FRAME_BYTES);
+  const send = (message: object) => channel.write(encodeFrame(message, MAX_REPLY_FRAME_BYTES));
+  const calls: { id: number; arguments: unknown }[] = [];
+  channel.on("data", (chunk: Buffer) => {
+    for (const payload of decoder.push(chunk)) {
+      const message = JSON.parse(payload.toString());
+      if (message.type === "trace") trace = message.trace;
+      if (message.type === "call") calls.push(message);
+    }
+    setTimeout(() => {
+      for (const { id, arguments: args } of calls.splice(0).reverse())
+        send({ type: "reply", id, ok: true, data: args });
+    }, 5);
+  });
+  await once(channel, "data");
+  const mode = /\bawait\b/.test(source) ? "async" : "sync";
+  const bundle = encodePythonBundle({ mode, source, file_name: "main.py", modules: {} });
+  const caps = { max_output_bytes: 65_536, max_stderr_bytes: 65_536 };
+  const files = [{ name: "given.txt", base64: "aGk=" }];
+  send({ type: "program", bundle, data, ...caps, environment, files });
+  const { code } = await started.exited;
+  return { claim: stdout === "" ? undefined : JSON.parse(stdout), code, stderr, trace };
+}
+
+describe("a Python program in an interpreter", () => {
+  test("has the values, the standard library, the calls and the time zone of one elsewhere", async () => {
+    const source = `
+import asyncio, datetime, decimal, hashlib, re, statistics
+from dataclasses import dataclass
+
+@dataclass
+class Point:
+    x: int
+
+async def three():
+    return await asyncio.gather(*[call_tool("mcp__x__y", {"n": n}) for n in range(3)])
+
+print("printed")
+await asyncio.sleep(0.01)
+result = [
+    await three(),
+    await parallel([lambda: call_tool("mcp__x__y", {"n": 9}), lambda: 1]),
+    str(datetime.datetime.fromtimestamp(0)), datetime.date(2024, 2, 29).isoformat(),
+    str(decimal.Decimal("0.1") + 1), hashlib.sha256(b"x").hexdigest()[:8], statistics.mean([1, 2]), re.sub("a", "b", "a"),
+    Point(1).x, data, len({*range(9)}), open("files/given.txt").read(),
+]`;
+    const { claim, stderr } = await run(source, { data: { given: "ä" } });
+    expect(claim).toEqual({
+      ok: true,
+      from: "result",
+      data: [
+        [{ n: 0 }, { n: 1 }, { n: 2 }],
+        [{ n: 9 }, 1],
+        ...["1970-01-01 01:00:00", "2024-02-29", "1.1", "2d711642", 1.5, "b", 1, { given: "ä" }, 9, "hi"],
+      ],
+    });
+    expect(stderr).toContain('["out", "printed\\n"]');
+  });
+
+  test.each([
+    ["its last expression", "x = 20\nx + 1", 21],
+    ["what it returns at the top level", "return [1]", [1]],
+    ["what it prints", "import os\nprint('{\"a\": 1}')", { a: 1 }],
+    [
+      "what blocking calls give",
+      "a = call_tool('mcp__x__y', {'n': 1})\nresult = parallel([lambda: a, lambda: 2])",
+      [{ n: 1 }, 2],
+    ],
+    ["what asyncio.run gives", "import asyncio\nasync def f():\n    return 5\nresult = asyncio.run(f())", 5],
+  ])("comes to %s", async (_what, source, value) => {
+    expect((await run(source)).claim).toMatchObject({ ok: true, data: value });
+  });
+
+  test.each([
+    [
+      "an exception, with its line",
+      "x = 1\nraise ValueError('far')",
+      /^Traceback[\s\S]*File "main.py", line 2[\s\S]*ValueError: far$/,
+    ],
+    ["its exit", "import sys\nsys.exit(3)", /SystemExit: the program ended with 3/],
+    ["a wait for what can never happen", "import asyncio\nawait asyncio.Future()", /can never happen/],
+    [
+      "a thread, which is not there",
+      "import threading\nthreading.Thread(target=print).start()",
+      /can't start new thread/,
+    ],
+    ["recursion without end", "def f():\n    return f() + 1\nf()", /RecursionError/],
+    [
+      "more memory than it has",
+      "held = []\nwhile True:\n    held.append(bytearray(1_000_000))",
+      /MemoryError[\s\S]*raise execution.memory_mb/,
+    ],
+  ])("fails by %s", async (_what, source, message) => {
+    const { claim } = await run(source);
+    expect(claim?.error?.message).toMatch(message);
+  });
+
+  test("sees the same clock, randomness and order of answers in a replay", async () => {
+    const source = `
+import asyncio, random, time, uuid
+order = []
+async def one(n):
+    await call_tool("mcp__x__y", {"n": n})
+    order.append(n)
+await asyncio.gather(*[one(n) for n in range(3)])
+await asyncio.sleep(0.02)
+result = [order, time.time(), time.perf_counter(), random.random(), str(uuid.uuid4()), list({"a", "b", "c"})]`;
+    const live = await run(source);
+    const replay = live.trace as Trace;
+    expect(live.claim).toMatchObject({ ok: true });
+    const again = await run(source, { environment: { ...ENVIRONMENT, replay } });
+    expect(again.claim).toEqual(live.claim);
+    expect(again.trace).toEqual(replay);
+    const other = await run(source, { environment: { ...ENVIRONMENT, seed: "00".repeat(32) } });
+    const drawn = ({ claim }: Ran) => (claim?.data as unknown[] | undefined)?.[3];
+    expect(drawn(other)).not.toBe(drawn(live));
+  });
+
+  test("draws other random bytes than the next one without a seed, though both come from one snapshot", async () => {
+    const environment = { time_zone: "UTC" } as ProgramEnvironment;
+    const draw = () =>
+      run("import os, random\nresult = [os.urandom(8).hex(), random.random()]", { environment });
+    const [one, other] = await Promise.all([draw(), draw()]);
+    expect(one.claim).toMatchObject({ ok: true });
+    expect(one.claim?.data).not.toEqual(other.claim?.data);
+  });
+});
+
+/** Each tries one way out, and gives back what it found. The first lines take away what stands in the way of an import. */
+const WAYS_OUT: readonly [string, string][] = [
+  ["a file", "found = open(data['file']).read()"],
+  ["a file by its descriptor", "import os\nfound = [os.read(fd, 99) for fd in range(20, 40)]"],
+  ["a variable", "import os\nfound = os.environ.get(data['variable']) or os.popen('env').read()"],
+  [
+    "a process",
+    "import subprocess\nfound = subprocess.run(['cat', data['file']], capture_output=True).stdout",
+  ],
+  ["a fork", "import os\nos.fork()\nfound = 'forked'"],
+  [
+    "a connection",
+    "import socket\nsocket.create_connection(('127.0.0.1', data['port']), 1).send(b'x')\nimport time\ntime.sleep(0.3)",
+  ],
+  [
+    "a request",
+    "import urllib.request\nfound = urllib.request.urlopen(f\"http://127.0.0.1:{data['port']}/\").read()",
+  ],
+  ["the module of JavaScript", "import js\nfound = js.process.env"],
+  ["code of JavaScript", "from pyodide.code import run_js\nfound = run_js('process.env')"],
+  [
+    "the module of Pyodide",
+    "import pyodide_js\nfound = pyodide_js.constructor.constructor('return process.env')()",
+  ],
+  [
+    "the core of Pyodide",
+    "import importlib.machinery as m, _imp\nspec = m.BuiltinImporter.find_spec('_pyodide_core')\ncore = _imp.create_builtin(spec)\nfound = dir(core)",
+  ],
+  [
+    "objects of JavaScript",
+    "import gc\nfor each in gc.get_objects():\n    if 'JsProxy' in type(each).__name__:\n        each.constructor.constructor('return process')().exit(9)",
+  ],
+  ["native code", 'import ctypes\nfound = ctypes.CDLL(None).emscripten_run_script(b"process.exit(9)")'],
+  [
+    "native code that answers",
+    'import ctypes\nf = ctypes.CDLL(None).emscripten_run_script_string\nf.restype = ctypes.c_char_p\nfound = f(b"process.env")',
+  ],
+  ["a command of C", "import ctypes\nfound = ctypes.CDLL(None).system(b'cat /etc/passwd')"],
+  [
+    "a command to the process around it",
+    "import os\nfd = os.open('/dev/ptc-control', os.O_RDWR)\nfor text in (b'constructor x', b'__proto__ x', b'zone ../../../etc/passwd'):\n    os.write(fd, text)",
+  ],
+];
+
+describe("a Python program that tries to get out", () => {
+  const secret = "5ec2e7".repeat(5);
+  const folder = mkdtempSync(join(tmpdir(), "ptc-bait-"));
+  const file = join(folder, "secret");
+  writeFileSync(file, secret);
+  process.env.PTC_TEST_OF_PYTHON = secret;
+  let connections = 0;
+  const server = createServer((socket) => {
+    connections++;
+    socket.destroy();
+  });
+  afterAll(() => {
+    server.close();
+    delete process.env.PTC_TEST_OF_PYTHON;
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  test.each(WAYS_OUT)("finds nothing of the machine by %s", async (_what, source) => {
+    if (!server.listening) await once(server.listen(0, "127.0.0.1"), "listening");
+    const { port } = server.address() as AddressInfo;
+    const data = { file, port, variable: "PTC_TEST_OF_PYTHON" };
+    const freed =
+      "import sys\nsys.meta_path[:] = [each for each in sys.meta_path if type(each).__name__ != '_Blocked']\n";
+    const body = `${freed}found = None\n${source}\nresult = repr(found)`;
+    const { claim, stderr, code } = await run(body, { data });
+    const said = JSON.stringify([claim, stderr]);
+    expect(said).not.toContain(secret);
+    expect(said).not.toMatch(/root:|PATH=/);
+    expect([0, 70]).toContain(code);
+    expect(connections).toBe(0);
+    expect([readFileSync(file, "utf8"), readdirSync(folder)]).toEqual([secret, ["secret"]]);
+  });
+});
+
+test("where Pyodide is not installed, or is another version, one line says what to install", async () => {
+  const nowhere = mkdtempSync(join(tmpdir(), "ptc-nowhere-"));
+  afterAll(() => rmSync(nowhere, { recursive: true, force: true }));
+  const absent = new WasmEngine({ folder: nowhere });
+  const request = {
+    ...({ image: "", runtime: WASM_IMAGE, runner: "python", owner: "test" } as const),
+    limits: { memoryMb: 256, cpus: 1, pids: 64 },
+  };
+  const started = absent.start(request, { onStdout() {}, onStderr() {} });
+  await expect(started).rejects.toThrow(
+    `Python with the engine wasm needs the package pyodide; install it beside ptc: npm install pyodide@${PYODIDE_VERSION}`,
+  );
+  expect(findPyodide(import.meta.dirname)).toMatchObject({ version: PYODIDE_VERSION });
+});
