@@ -16,6 +16,7 @@ import { fairness } from "./runs/fairness.ts";
 import { http } from "./runs/http.ts";
 import { kubernetes } from "./runs/kubernetes.ts";
 import { library } from "./runs/library.ts";
+import { plan } from "./runs/plan.ts";
 import { calls, pythonPrograms, refills, trivialRun } from "./runs/served.ts";
 import { servers } from "./runs/servers.ts";
 import { coldRun, sharedHost } from "./runs/shell.ts";
@@ -29,6 +30,7 @@ const MEASUREMENTS: readonly Measurement[] = [
   calls,
   pythonPrograms,
   library,
+  plan,
   http,
   consoles,
   brokeredCall,

@@ -448,7 +448,7 @@ export class Dispatcher implements CallDispatcher {
     }
     const answer = await this.#answer(tool, raw, call.raw === true || run.seesAll === true);
     this.#noteRead(way, answersOf(answer, call.raw));
-    if (answer.ok) way.given = answer.data;
+    if (answer.ok) way.given = answer.data ?? null;
     if (answer.ok && way.decision.kind !== "ask" && !changesSomething(tool))
       await run.approvals.read(tool, call.arguments, answer.data);
     return { ...answer, ...permission };

@@ -77,6 +77,7 @@ export async function planProgram(
     inputDigest: inputDigest(program),
   });
   const { open, flows } = withFlows(rehearsals);
+  const removals: Promise<void>[] = [];
   try {
     const outcome = await rehearseWhole({
       scope,
@@ -90,6 +91,7 @@ export async function planProgram(
       use: { run: runId, principal: request.context.principal },
       observer: { onCall: recording?.onRehearsed },
       maxMs: limits.timeoutMs,
+      leave: (removal) => void removals.push(removal),
     });
     // Its reader has then been shown these values, as with the output of a run.
     const show = async (texts: readonly string[]) =>
@@ -105,6 +107,7 @@ export async function planProgram(
     if (!(error instanceof SandboxError)) throw error;
     return failed(buildFailure("SandboxUnavailable", messageOf(error)), { typeWarning });
   } finally {
+    await Promise.all(removals);
     await recording?.beforeSuspension?.();
     // Nothing of a rehearsal is archived.
     recording?.suspend?.();

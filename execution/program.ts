@@ -182,6 +182,7 @@ class ProgramBody implements RunBody<OwnOfProgram> {
   #isConsoleCut = false;
   #isFaulted = false;
   #sandbox: RunSandbox | undefined;
+  readonly #removals: Promise<void>[] = [];
 
   constructor(scope: ProgramScope) {
     const earlier = scope.resumed?.run;
@@ -312,6 +313,7 @@ class ProgramBody implements RunBody<OwnOfProgram> {
       sandboxes: sandboxesFor(program, this.#scope),
       use: useOf(this.#scope),
       observer: { onCall: run.recording?.onRehearsed },
+      leave: (removal: Promise<void>) => void this.#removals.push(removal),
     };
     run.planning?.rehearseWith((moment, asked) => rehearse(parts, moment, asked));
   }
@@ -334,7 +336,7 @@ class ProgramBody implements RunBody<OwnOfProgram> {
   }
 
   async clear(): Promise<void> {
-    await this.#sandbox?.clear();
+    await Promise.all([this.#sandbox?.clear(), ...this.#removals]);
   }
 
   /** What to do about how the program ended, after the hints of its check. A failure to find advice is ignored. */

@@ -3,7 +3,14 @@ import { countNoun } from "../../base/quantities.ts";
 import { unmistakableLine } from "../../base/unmistakable-line.ts";
 import { approvableCalls, keepableCalls } from "./approval-scope.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "./approvals.ts";
-import { describePart, describePath, isApprovable, type Plan, type PlannedCall } from "./plan.ts";
+import {
+  describeAssumption,
+  describePart,
+  describePath,
+  isApprovable,
+  type Plan,
+  type PlannedCall,
+} from "./plan.ts";
 
 interface Bounds {
   textChars: number;
@@ -136,7 +143,7 @@ export function summarizePlan({ calls, more }: Plan): string {
   return `${countNoun(calls.length, "call")}: ${named.join(", ")}${more === undefined ? "" : "; more may follow"}`;
 }
 
-/** What a planned call is beside its arguments, one line each: open values, and how it is asked about. */
+/** What a planned call is beside its arguments, one line each: when it is made, open values, and how it is asked about. */
 export function describePlanned(call: PlannedCall): string[] {
   const open = call.open.map(({ path, parts }) => {
     const from = parts.flatMap((part) => (typeof part === "string" ? [] : [describePart(part)]));
@@ -149,7 +156,15 @@ export function describePlanned(call: PlannedCall): string[] {
     (path) =>
       `${unmistakableLine(describePath(path)) || "its arguments"}: decided later, so that this call is asked about by itself`,
   );
-  return [...open, ...undecided, ...(call.asks ? [] : ["it changes something, and no approval is needed"])];
+  const { when = [], again } = call;
+  const assumed = when.map((each) => unmistakableLine(describeAssumption(each)));
+  return [
+    ...(assumed.length === 0 ? [] : [`only if ${assumed.join(" and ")}`]),
+    ...open,
+    ...undecided,
+    ...(again === undefined ? [] : [`again ${again === 1 ? "once" : `up to ${again} times`} if it fails`]),
+    ...(call.asks ? [] : ["it changes something, and no approval is needed"]),
+  ];
 }
 
 /** A call of a plan in lines: its number and tool, its arguments, and what else is known of it. */

@@ -1,6 +1,7 @@
 import { oneLine } from "../../base/visible-text.ts";
 import { digestInTurns } from "../../protocol/canonical-json.ts";
 import {
+  describeAssumption,
   isApprovable,
   isSameJson,
   type OpenValue,
@@ -38,6 +39,9 @@ export interface KeptPlan {
   readonly ended: readonly (readonly [number: number, answer: unknown])[];
   /** What the late reads of the plan brought last, by their numbers. */
   readonly brought?: readonly (readonly [number: number, answer: unknown])[] | undefined;
+  /** The calls that have failed last, and how many times each call was made again. */
+  readonly failed?: readonly number[] | undefined;
+  readonly repeated?: readonly (readonly [number: number, times: number])[] | undefined;
   readonly by: string;
   readonly how?: string | undefined;
   /** How the person proved that they gave the answer, as in `ApprovalAnswer`. */
@@ -47,7 +51,8 @@ export interface KeptPlan {
 /**
  * A plan that somebody has answered. Each call of the program is held against it: the same tool with the same definition, equal
  * arguments, for the same reason, and not before the calls that the plan has before it. Values that were open have to be those of the
- * real answers. Each planned call counts once.
+ * real answers, and what the plan takes for granted of answers has to be so. Each planned call counts once; after it has failed, as
+ * often again as the plan says.
  */
 export class PlanInForce {
   readonly by: string;
@@ -56,6 +61,8 @@ export class PlanInForce {
   readonly #used: Set<number>;
   readonly #ended: Map<number, unknown>;
   readonly #brought: Map<number, unknown>;
+  readonly #failed: Set<number>;
+  readonly #repeated: Map<number, number>;
   /** The calls whose answers later calls need. */
   readonly #needed: ReadonlySet<number>;
 
@@ -66,21 +73,24 @@ export class PlanInForce {
     this.#used = new Set(kept.used);
     this.#ended = new Map(kept.ended);
     this.#brought = new Map(kept.brought);
+    this.#failed = new Set(kept.failed);
+    this.#repeated = new Map(kept.repeated);
     const { calls, reads = [] } = kept.plan;
-    this.#needed = new Set(
-      [...calls, ...reads].flatMap(({ open }) =>
-        open.flatMap(({ parts }) =>
-          parts.flatMap((part) => (typeof part !== "string" && "call" in part ? [part.call] : [])),
-        ),
+    const passedOn = [...calls, ...reads].flatMap(({ open }) =>
+      open.flatMap(({ parts }) =>
+        parts.flatMap((part) => (typeof part !== "string" && "call" in part ? [part.call] : [])),
       ),
     );
+    this.#needed = new Set([...passedOn, ...calls.flatMap(({ when = [] }) => when.map(({ call }) => call))]);
   }
 
   /** What is kept when the run is suspended. @param open the call whose own question is open: the continued run makes it again. */
   kept(open?: number): KeptPlan {
     const brought = this.#brought.size === 0 ? {} : { brought: [...this.#brought] };
     const used = [...this.#used].filter((number) => number !== open);
-    return { ...this.#kept, used, ended: [...this.#ended], ...brought };
+    const failed = this.#failed.size === 0 ? {} : { failed: [...this.#failed] };
+    const repeated = this.#repeated.size === 0 ? {} : { repeated: [...this.#repeated] };
+    return { ...this.#kept, used, ended: [...this.#ended], ...brought, ...failed, ...repeated };
   }
 
   /** Finds the planned call that a call is, and uses it up. */
@@ -95,12 +105,14 @@ export class PlanInForce {
     let differs = this.#describeOther(call);
     for (const number of candidates) {
       const planned = this.#kept.plan.calls[number - 1];
-      if (planned === undefined || this.#used.has(number)) continue;
+      if (planned === undefined || (this.#used.has(number) && !this.#mayRepeat(number, planned))) continue;
       const wrong = this.#whyNot(planned, call);
       if (wrong !== undefined) {
         differs = wrong;
         continue;
       }
+      if (this.#used.has(number)) this.#repeated.set(number, this.#timesRepeated(number) + 1);
+      this.#failed.delete(number);
       this.#used.add(number);
       if (!call.asks) return { kind: "unasked", number };
       if (!isApprovable(planned) || this.#kept.kept?.includes(number) === true)
@@ -112,7 +124,18 @@ export class PlanInForce {
 
   /** A call of the plan has ended. @param answer what the program gets; `undefined` if it failed or was not made. */
   end(number: number, answer: unknown): void {
+    if (answer === undefined) this.#failed.add(number);
     this.#ended.set(number, this.#needed.has(number) ? answer : null);
+  }
+
+  /** Whether a call that was made may be made again: it was approved, it has failed, and the plan has it so. */
+  #mayRepeat(number: number, { again = 0 }: PlannedCall): boolean {
+    const isApproved = this.#kept.approved.includes(number);
+    return isApproved && this.#failed.has(number) && this.#timesRepeated(number) < again;
+  }
+
+  #timesRepeated(number: number): number {
+    return this.#repeated.get(number) ?? 0;
   }
 
   /**
@@ -155,6 +178,12 @@ export class PlanInForce {
     if (this.#used.size < planned.after) return "a call that the plan has before it has not been made";
     if (call.asks && !planned.asks) return "the plan has it as a call that needs no approval";
     if (call.asks && planned.rule !== call.rule) return "another rule asks about it than in the plan";
+    const untrue = planned.when?.find(({ call: earlier, path, is }) => {
+      const real = valueAt(this.#ended.get(earlier), path);
+      return real === undefined || !isSameJson(real, is);
+    });
+    if (untrue !== undefined)
+      return `the plan has it only if ${oneLine(describeAssumption(untrue))}, which it is not`;
     const other = this.#otherValue(planned.open, call.arguments);
     return other === undefined
       ? undefined

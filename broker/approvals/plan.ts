@@ -47,6 +47,15 @@ export interface PlannedRead {
   readonly after: number;
 }
 
+/** What a plan takes for granted of the answer to an earlier call: a truth value, or one of some choices. */
+export interface Assumption {
+  /** The number of the call in the plan, from 1. */
+  readonly call: number;
+  readonly path: readonly Step[];
+  /** The value that the rehearsals had there. */
+  readonly is: string | number | boolean | null;
+}
+
 /** A call that a program will make and that may change something. */
 export interface PlannedCall {
   readonly tool: string;
@@ -61,6 +70,10 @@ export interface PlannedCall {
   readonly open: readonly OpenValue[];
   /** The places of values of which nobody knows where they come from. A call that has any is asked about by itself. */
   readonly undecided: readonly (readonly Step[])[];
+  /** What earlier calls have to answer for the program to come to this call. Absent if it comes to it in any case. */
+  readonly when?: readonly Assumption[] | undefined;
+  /** How many times the program makes the same call again if it fails. Absent if it does not. */
+  readonly again?: number | undefined;
   /** Whether a person has to approve it. */
   readonly asks: boolean;
   /** What asks about it: an entry of `ptc.yaml`, or a rule by its place. */
@@ -91,6 +104,7 @@ export function planOf(
   const about = calls.map((call) => [
     ...[call.tool, call.definitionDigest, call.argumentsDigest, call.asks, call.after],
     ...[call.open, call.undecided, call.rule ?? null],
+    ...(call.when === undefined && call.again === undefined ? [] : [call.when ?? null, call.again ?? null]),
   ]);
   const digest = digestOf(reads.length === 0 ? about : [about, reads]);
   return {
@@ -226,6 +240,11 @@ function describeReadPart({ tool, after, path, shape, nth, type }: ReadPart): st
     ...(place === "" ? [] : [place]),
     nth === undefined || nth === 1 ? form : `${form}, number ${nth} of that form`,
   ].join(", ");
+}
+
+/** An assumption in words, such as `ok of what call 3 answers is true`. */
+export function describeAssumption({ is, ...part }: Assumption): string {
+  return `${describePart(part)} is ${writeJson(is)}`;
 }
 
 /** A place in arguments in words, such as `items[0].id`. */

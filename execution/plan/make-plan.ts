@@ -1,6 +1,7 @@
 import { isObject } from "../../base/json.ts";
 import {
   type AnswerPart,
+  type Assumption,
   describePart,
   isSameJson,
   type OpenValue,
@@ -51,6 +52,8 @@ export interface Rehearsed {
   readonly other?:
     | { readonly calls: ReadonlyMap<number, OtherCall>; readonly answers: ReadonlyMap<number, unknown> }
     | undefined;
+  /** How many times a call is made again if it fails, by its number in the rehearsal. */
+  readonly again?: ReadonlyMap<number, number> | undefined;
   /** Why more calls may follow. */
   readonly more?: string | undefined;
 }
@@ -66,7 +69,7 @@ const MAX_PLANNED = 100;
  * of parts of earlier answers in both, and otherwise undecided. The plan ends before the first call that only one of them made.
  */
 export function makePlan(rehearsed: Rehearsed): Plan {
-  const { calls, asked, other, more } = rehearsed;
+  const { calls, asked, other, more, again: repeats } = rehearsed;
   const origins = new Origins(rehearsed);
   const planned: PlannedCall[] = [];
   let why = more;
@@ -86,13 +89,41 @@ export function makePlan(rehearsed: Rehearsed): Plan {
       why = "the arguments of all calls together are too large to be shown";
       break;
     }
-    planned.push(plannedCall(call, again, origins));
+    planned.push(plannedCall(call, again, origins, repeats?.get(call.seq)));
   }
   return planOf(planned, why, origins.reads);
 }
 
-function plannedCall(call: NotedCall, again: OtherCall, origins: Origins): PlannedCall {
-  const { open, undecided } = origins.ofArguments(call.seq, call.arguments, again.arguments);
+/** Whether a plan ends, or leaves something undecided, for more than the bounds of plans. */
+export function isCutShort({ calls, more }: Plan): boolean {
+  return more !== undefined || calls.some(({ undecided }) => undecided.length > 0);
+}
+
+/**
+ * The plan of a program that does something else where the choices in stand-ins are others: what both plans have at first, and then
+ * what the plan has whose rehearsals had the same choices, on condition that the real answers have them too.
+ *
+ * @param plan of rehearsals that had other choices.
+ * @param alike of rehearsals that had the same choices.
+ * @param choices those of the answers to the calls, by the numbers of the calls in both plans.
+ */
+export function withAssumptions(plan: Plan, alike: Plan, choices: readonly Assumption[]): Plan {
+  const parts = alike.calls.findIndex((call, index) => !isSameJson(call, plan.calls[index] ?? null));
+  if (parts < 1) return plan;
+  const calls = alike.calls.map((call, index) => {
+    if (index < parts) return call;
+    const when = choices.filter((each) => each.call <= Math.min(call.after, index));
+    return when.length === 0 ? call : { ...call, when };
+  });
+  if (!calls.some(({ when }) => when !== undefined)) return plan;
+  const more =
+    alike.more ??
+    "where a call answers otherwise than the plan takes for granted, the program may do something else";
+  return planOf(calls, more, alike.reads);
+}
+
+function plannedCall(call: NotedCall, other: OtherCall, origins: Origins, again = 0): PlannedCall {
+  const { open, undecided } = origins.ofArguments(call.seq, call.arguments, other.arguments);
   const { tool, server, definitionDigest, asks, rule, reason, after } = call;
   const shown = [
     ...open.map(({ path, parts }) => ({ path, value: textOfParts(parts) })),
@@ -102,6 +133,7 @@ function plannedCall(call: NotedCall, again: OtherCall, origins: Origins): Plann
     ...{ tool, server, definitionDigest, open, undecided, asks, after },
     ...(rule === undefined ? {} : { rule }),
     ...(reason === undefined ? {} : { reason }),
+    ...(again === 0 || !asks || undecided.length > 0 ? {} : { again }),
     arguments: withValues(call.arguments, shown),
     argumentsDigest: digestOf(withoutOpen(call.arguments, { open, undecided }) ?? null),
   };

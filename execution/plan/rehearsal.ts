@@ -3,7 +3,7 @@ import { messageOf } from "../../base/faults.ts";
 import { writeJson } from "../../base/json.ts";
 import { orAborted } from "../../base/waiting.ts";
 import { type ApprovalRequest, RunApprovals } from "../../broker/approvals/approvals.ts";
-import type { Plan } from "../../broker/approvals/plan.ts";
+import type { Assumption, Plan } from "../../broker/approvals/plan.ts";
 import type { CallDispatcher, CallOutcome, RehearsedCall } from "../../broker/dispatcher.ts";
 import { withExactNumbers } from "../../broker/exact-numbers.ts";
 import { changesSomething } from "../../broker/policy/data-flow.ts";
@@ -30,7 +30,7 @@ import type { SuspendedRun } from "../suspension/suspended-run.ts";
 import type { Moment } from "../suspension/suspension.ts";
 import { TimeLimit } from "../time-limit.ts";
 import { isEmptyAnswer, type LateRead } from "./late-reads.ts";
-import { makePlan, type NotedCall, type OtherCall } from "./make-plan.ts";
+import { isCutShort, makePlan, type NotedCall, type OtherCall, withAssumptions } from "./make-plan.ts";
 import { Renaming } from "./renaming.ts";
 import { StandIns } from "./stand-ins.ts";
 
@@ -38,13 +38,15 @@ import { StandIns } from "./stand-ins.ts";
  * Finds out what a program will change, before anything is changed. When the program reaches a call that a person has to approve, it
  * runs again in two sandboxes of their own, up to that call with the answers that it got, and from there on in rehearsal: calls that only
  * read are made, and a call that may change something gets a stand-in. The two rehearsals have different stand-ins, so that what differs
- * between them depends on answers that do not exist yet. Nothing that a rehearsal prints, emits or returns is kept.
+ * between them depends on answers that do not exist yet. A program that does something else in the second one is rehearsed once more,
+ * with other names and numbers but the same choices: what it does then is in the plan on condition that real answers choose so too. A
+ * program that catches errors is also rehearsed with changes that fail at first, to find out which it makes again. Nothing that a rehearsal prints, emits or returns is kept.
  *
  * A program can tell that it is rehearsed, and behave otherwise. A plan promises nothing about the program: it is what a person has seen,
  * and the calls of the real run are held against it one by one (`PlanInForce`).
  */
 
-/** How long a rehearsal may take, and how many calls it may make. */
+/** How long a rehearsal may take, if its run may take twice as long, and how many calls it may make. */
 const MAX_REHEARSAL_MS = 10_000;
 const MAX_CALLS = 500;
 /** How many late reads that brought nothing get a stand-in. */
@@ -57,8 +59,10 @@ const BEGINNING: Moment = { calls: [], trace: undefined, insideMs: 0 };
 
 /** The parts with which a program is rehearsed. */
 export interface RehearsalParts {
-  /** How long the rehearsal may take; by default `MAX_REHEARSAL_MS`. */
+  /** How long the rehearsal may take; by default half the time of the run, and `MAX_REHEARSAL_MS` at most. */
   readonly maxMs?: number | undefined;
+  /** Receives the removal of each sandbox, which nobody's question waits for. It never rejects. */
+  readonly leave: (removal: Promise<void>) => void;
   readonly scope: Pick<RunScope, "limits" | "clock" | "redactor">;
   readonly program: Program;
   readonly prepared: Extract<Prepared, { ok: true }>;
@@ -94,6 +98,16 @@ interface Entry {
   readonly ended: PromiseWithResolvers<void>;
 }
 
+/** What rehearsals came to, before it is known what depends on the choices in stand-ins. */
+interface Rehearsals {
+  readonly parts: RehearsalParts;
+  readonly moment: Moment;
+  readonly first: FirstRehearsal;
+  readonly second: SecondRehearsal;
+  /** Ends all rehearsals. */
+  readonly late: AbortSignal;
+}
+
 /** The plan of a program that has reached a call which a person has to approve. Never rejects for what a program or an engine does. */
 export async function rehearse(parts: RehearsalParts, moment: Moment, asked: ApprovalRequest): Promise<Plan> {
   let both: Both;
@@ -109,7 +123,7 @@ export async function rehearse(parts: RehearsalParts, moment: Moment, asked: App
     ({ tool, arguments: args }) => tool === asked.tool && digestOf(args ?? null) === asked.argumentsDigest,
   );
   if (own === undefined) return unrehearsed(asked, "the program did not come to this call again");
-  return planFrom(both, [own, ...noted.filter((call) => call !== own)], own);
+  return await planFrom(both, [own, ...noted.filter((call) => call !== own)], own);
 }
 
 /** Rehearses a program from its beginning, for nobody's question. Rejects with a `SandboxError` when no sandbox can be acquired. */
@@ -120,7 +134,7 @@ export async function rehearseWhole(parts: RehearsalParts): Promise<DryRun> {
     return { kind: "failed", error: buildFailure(type, TOO_LONG) };
   }
   const { noted, verdict, more } = both.first;
-  if (noted.length > 0) return { kind: "changes", plan: planFrom(both, noted) };
+  if (noted.length > 0) return { kind: "changes", plan: await planFrom(both, noted) };
   if (verdict?.ok === true) return { kind: "unchanged" };
   if (verdict?.error.type === "Cancelled" && !parts.signal.aborted)
     return { kind: "failed", error: buildFailure("Timeout", more ?? TOO_LONG) };
@@ -129,14 +143,14 @@ export async function rehearseWhole(parts: RehearsalParts): Promise<DryRun> {
 
 const TOO_LONG = "the rehearsal took too long";
 
-type Both = { readonly first: FirstRehearsal; readonly second: SecondRehearsal } | "late";
+type Both = Rehearsals | "late";
 
 /**
  * Runs both rehearsals, once more if the program failed after a late read that brought nothing: that may be what it waits for, such as
  * a message that a change sends. Then such reads get stand-ins. Rejects with a `SandboxError` when no sandbox can be acquired.
  */
 async function rehearseAsFarAsItGoes(parts: RehearsalParts, moment: Moment): Promise<Both> {
-  const late = AbortSignal.timeout(parts.maxMs ?? MAX_REHEARSAL_MS);
+  const late = AbortSignal.timeout(longestMs(parts));
   const both = await rehearseTwice(parts, moment, late, false);
   if (both === "late" || both.first.verdict?.ok !== false || !both.first.isMissing) return both;
   const again = await rehearseTwice(parts, moment, late, true);
@@ -159,7 +173,7 @@ async function rehearseTwice(
     const both = await Promise.allSettled([rehearsed, second.run(parts, ends)]);
     const failed = both.find((each) => each.status === "rejected");
     if (failed !== undefined) throw failed.reason;
-    return { first, second };
+    return { parts, moment, first, second, late };
   } catch (error) {
     if (ends.aborted) return "late";
     throw error;
@@ -169,18 +183,51 @@ async function rehearseTwice(
 }
 
 /** @param asked the call that is asked about, whose arguments are known. */
-function planFrom(
-  { first, second }: Exclude<Both, "late">,
+async function planFrom(
+  rehearsals: Rehearsals,
   calls: readonly NotedCall[],
   asked?: NotedCall,
-): Plan {
-  return makePlan({
-    ...{ calls, asked: asked?.seq },
-    marks: first.standIns.marks,
-    reads: first.lateReads,
-    other: { calls: second.calls, answers: second.answers },
-    more: first.more ?? second.more,
+): Promise<Plan> {
+  const { first, second } = rehearsals;
+  const again = CATCHES.test(rehearsals.parts.program.code)
+    ? await further(rehearsals, new FailingRehearsal(first, rehearsals.moment))
+    : undefined;
+  const planWith = (other: SecondRehearsal) =>
+    makePlan({
+      ...{ calls, asked: asked?.seq, again: again?.times },
+      marks: first.standIns.marks,
+      reads: first.lateReads,
+      other: { calls: other.calls, answers: other.answers },
+      more: first.more ?? other.more,
+    });
+  const plan = planWith(second);
+  const { choices } = first.standIns;
+  if (choices.length === 0 || !isCutShort(plan)) return plan;
+  const alike = await further(rehearsals, new SecondRehearsal(first, rehearsals.moment, true));
+  if (alike === undefined) return plan;
+  const assumptions = choices.flatMap(({ call: seq, path, is }): Assumption[] => {
+    const call = calls.findIndex((each) => each.seq === seq) + 1;
+    return call === 0 ? [] : [{ call, path, is }];
   });
+  return withAssumptions(plan, planWith(alike), assumptions);
+}
+
+/** What a program says that goes on after an error. */
+const CATCHES = /\b(?:catch|except|allSettled|gather)\b/;
+
+/** Runs one more rehearsal beside the first one, which has ended. `undefined` if there is no time, or no sandbox. */
+async function further<Another extends SecondRehearsal | FailingRehearsal>(
+  { parts, late }: Rehearsals,
+  rehearsal: Another,
+): Promise<Another | undefined> {
+  const ends = AbortSignal.any([parts.signal, late]);
+  try {
+    await rehearsal.run(parts, ends);
+    return ends.aborted ? undefined : rehearsal;
+  } catch (error) {
+    if (ends.aborted || error instanceof SandboxError) return undefined;
+    throw error;
+  }
 }
 
 /** Whether a call of the tool is not made in a rehearsal. */
@@ -352,7 +399,7 @@ class FirstRehearsal {
   ): CallOutcome & { ok: true } {
     if (entry.isInvented === true || !isEmptyAnswer(outcome.data)) return outcome;
     this.isMissing = true;
-    const key = `${entry.tool} ${digestOf(entry.arguments ?? null)}`;
+    const key = keyOf(entry);
     const hasType = tool.outputSchema !== undefined || tool.learned !== undefined;
     if (!this.#fills || !hasType || this.#filled.has(key) || this.#filled.size >= MAX_FILLED) return outcome;
     this.#filled.add(key);
@@ -383,11 +430,13 @@ class SecondRehearsal {
   more: string | undefined;
   readonly #first: FirstRehearsal;
   readonly #moment: Moment;
-  readonly #standIns = new StandIns(true);
+  readonly #standIns: StandIns;
 
-  constructor(first: FirstRehearsal, moment: Moment) {
+  /** @param isAlike whether its stand-ins have the same choices as those of the first rehearsal, and differ in names and numbers alone. */
+  constructor(first: FirstRehearsal, moment: Moment, isAlike = false) {
     this.#first = first;
     this.#moment = moment;
+    this.#standIns = new StandIns(!isAlike);
   }
 
   async run(parts: RehearsalParts, signal: AbortSignal): Promise<void> {
@@ -435,6 +484,70 @@ class SecondRehearsal {
   }
 }
 
+/**
+ * Runs after the first rehearsal, whose answers it gets. Each change fails once, and then gets its answer. What the program makes again
+ * is a call that it makes once if it succeeds. It calls no server.
+ */
+class FailingRehearsal {
+  /** How many times a call is made again, by its number in the first rehearsal. */
+  readonly times = new Map<number, number>();
+  readonly #first: FirstRehearsal;
+  readonly #moment: Moment;
+
+  constructor(first: FirstRehearsal, moment: Moment) {
+    this.#first = first;
+    this.#moment = moment;
+  }
+
+  async run(parts: RehearsalParts, signal: AbortSignal): Promise<void> {
+    const changes = Map.groupBy(
+      this.#first.entries.filter(({ standIn }) => standIn !== undefined),
+      keyOf,
+    );
+    const indexes = new Map<string, number>();
+    const parted = new AbortController();
+    await runAgain(parts, this.#moment, AbortSignal.any([signal, parted.signal]), {
+      surroundings: {},
+      observers: [],
+      dispatcher: {
+        dispatch: async (call, run): Promise<CallOutcome> => {
+          const own = changes.get(keyOf(call));
+          const key = own === undefined ? call.tool : keyOf(call);
+          const index = indexes.get(key) ?? 0;
+          indexes.set(key, index + 1);
+          const [change] = own ?? [];
+          const isAlone = own?.length === 1 && change?.standIn?.noted.asks === true;
+          if (isAlone && index === 0) return failed(change.standIn?.tool ?? { module: "", name: call.tool });
+          if (isAlone && index === 1) this.times.set(change.seq, 1);
+          const entry = isAlone
+            ? index === 1
+              ? change
+              : undefined
+            : (own ?? this.#readsOf(call.tool))[index];
+          const isSame = entry?.outcome !== undefined && keyOf(entry) === keyOf(call);
+          if (isSame && entry.outcome !== undefined) return entry.outcome;
+          parted.abort();
+          return never(run.signal);
+        },
+      },
+    });
+  }
+
+  #readsOf(tool: string): Entry[] {
+    return this.#first.entries.filter((entry) => entry.tool === tool && entry.standIn === undefined);
+  }
+}
+
+/** A failure that a rehearsal makes up. */
+function failed({ module, name }: Pick<Tool, "module" | "name">): CallOutcome {
+  const about = { server: module, tool: name, message: "the call failed", retryable: true };
+  return { ok: false, error: { type: "ToolError", ...about }, bytes: 0, decision: "allowed" };
+}
+
+function keyOf({ tool, arguments: args }: { readonly tool: string; readonly arguments: unknown }): string {
+  return `${tool} ${digestOf(args ?? null)}`;
+}
+
 /** Runs the program again from a moment of its run, in another sandbox. Rejects when no sandbox can be acquired. */
 async function runAgain(
   parts: RehearsalParts,
@@ -474,12 +587,17 @@ async function runAgain(
         ...{ approvals: new RunApprovals("", NOBODY), recording: undefined, suspension: undefined },
         ...{ observers, signal: ends, faulted: signal, elapsedMs: () => 0 },
       },
-      ...{ prepared, output, calls, timeLimit: new TimeLimit(parts.maxMs ?? MAX_REHEARSAL_MS, clock) },
+      ...{ prepared, output, calls, timeLimit: new TimeLimit(longestMs(parts), clock) },
       environment: { ...environment, replay: { started_ms, clock: readings, events, resumes: true } },
     });
   } finally {
-    await sandbox.dispose();
+    parts.leave(sandbox.dispose());
   }
+}
+
+function longestMs({ maxMs, scope }: RehearsalParts): number {
+  // The time of the run goes on meanwhile, and the question has to come before it ends.
+  return maxMs ?? Math.min(MAX_REHEARSAL_MS, scope.limits.timeoutMs / 2);
 }
 
 const NOBODY = { ask: async () => ({ decision: "denied" as const, by: "rehearsal" }) };

@@ -1,6 +1,6 @@
 import { randomBytes, randomInt } from "node:crypto";
 import { isObject } from "../../base/json.ts";
-import type { Step } from "../../broker/approvals/plan.ts";
+import { type Step, valueAt } from "../../broker/approvals/plan.ts";
 import type { CallAnswer } from "../../broker/dispatcher.ts";
 import type { Tool } from "../../catalog/tool.ts";
 import { unwrapResult } from "../../catalog/wrapped-result.ts";
@@ -18,6 +18,11 @@ export interface MarkedPlace {
   readonly path: readonly Step[];
 }
 
+/** A value of a stand-in that is one of few: a truth value, or one of the choices of a schema. */
+export interface Choice extends MarkedPlace {
+  readonly is: string | number | boolean | null;
+}
+
 /**
  * Makes stand-ins: answers of a tool's type for calls that are not made. Each text and each number in them is one that occurs nowhere
  * else, so that it is known again where a program passes it on. Nothing in a stand-in says anything about a server.
@@ -25,9 +30,12 @@ export interface MarkedPlace {
 export class StandIns {
   /** The values of stand-ins, as texts. */
   readonly marks = new Map<string, MarkedPlace>();
+  /** The values that were chosen among few, and may be others in real answers. */
+  choices: Choice[] = [];
   readonly #isOther: boolean;
   readonly #isLate: boolean;
   #values = 0;
+  #earlier: unknown;
 
   /**
    * @param isOther whether choices, truth values and lists are others than in the first stand-ins.
@@ -45,6 +53,7 @@ export class StandIns {
    * @param earlier an answer of the tool in this run, whose shape counts if the tool has no type.
    */
   answer(tool: Tool, call: number, earlier?: unknown): CallAnswer {
+    this.#earlier = tool.unwraps === true ? undefined : earlier;
     const structured = this.#of(schemaOf(tool), tool.outputSchema ?? tool.learned?.schema, earlier, {
       call,
       path: [],
@@ -77,7 +86,7 @@ export class StandIns {
     if (!isObject(resolved)) return this.#text("", place);
     const { properties, items, prefixItems, anyOf, oneOf, allOf, type } = resolved;
     if ("const" in resolved) return resolved.const;
-    if (Array.isArray(resolved.enum)) return this.#choice(resolved.enum as unknown[]);
+    if (Array.isArray(resolved.enum)) return this.#choice(resolved.enum as unknown[], place);
     const choices = [anyOf, oneOf].find((each) => Array.isArray(each)) as unknown[] | undefined;
     if (this.#isLate && (choices?.some((each) => isObject(each) && each.type === "null") || isNullable(type)))
       return null;
@@ -111,7 +120,7 @@ export class StandIns {
       return Array.from({ length: count }, (_, index) => this.#of(items ?? {}, root, undefined, at(index)));
     }
     if (own === "integer" || own === "number") return this.#number(resolved, place);
-    if (own === "boolean") return !this.#isOther;
+    if (own === "boolean") return this.#choice([isLikely(path), !isLikely(path)], place);
     if (own === "null") return null;
     const digits = typeof resolved.pattern === "string" ? digitsOf(resolved.pattern) : undefined;
     if (digits !== undefined) return this.#digits(digits, place);
@@ -133,12 +142,18 @@ export class StandIns {
           .map(([name, member]) => [name, this.#like(member, { ...place, path: [...path, name] })]),
       );
     if (typeof earlier === "number") return this.#number({}, place);
-    if (typeof earlier === "boolean") return !this.#isOther;
+    if (typeof earlier === "boolean") return this.#choice([earlier, !earlier], place);
     return earlier === null ? null : this.#text("", place);
   }
 
-  #choice(choices: readonly unknown[]): unknown {
-    return this.#isOther ? choices.at(-1) : choices[0];
+  /** One of some values: what the tool answered there before, else the first one. @param choices the likeliest first. */
+  #choice(choices: readonly unknown[], place: MarkedPlace): unknown {
+    const before = valueAt(this.#earlier, place.path);
+    const likely = choices.find((each) => each === before) ?? choices[0];
+    const others = choices.filter((each) => each !== likely);
+    const chosen = this.#isOther && others.length > 0 ? others.at(-1) : likely;
+    if (others.length > 0 && isChoice(chosen)) this.choices.push({ ...place, is: chosen });
+    return chosen;
   }
 
   #number({ minimum, maximum, multipleOf }: Readonly<Record<string, unknown>>, place: MarkedPlace): number {
@@ -177,12 +192,25 @@ export class StandIns {
 
   /** The places of a call's values, when the program gets only a member of the answer. */
   #replacePaths(call: number, data: unknown): void {
-    for (const [mark, place] of this.marks) {
-      if (place.call !== call) continue;
-      const [, ...rest] = place.path;
-      this.marks.set(mark, { call, path: data === undefined ? place.path : rest });
-    }
+    const within = ({ path }: MarkedPlace) => (data === undefined ? path : path.slice(1));
+    for (const [mark, place] of this.marks)
+      if (place.call === call) this.marks.set(mark, { call, path: within(place) });
+    this.choices = this.choices.map((each) => (each.call === call ? { ...each, path: within(each) } : each));
   }
+}
+
+function isChoice(value: unknown): value is Choice["is"] {
+  return value === null || ["string", "number", "boolean"].includes(typeof value);
+}
+
+/** Members that are true where something went wrong, or is left. */
+const UNLIKELY =
+  /err|fail|invalid|denied|reject|missing|conflict|timed?_?out|more|truncat|incomplete|partial|skip|duplicat|dry/i;
+
+/** Whether a truth value is rather true, by the name of its member. */
+function isLikely(path: readonly Step[]): boolean {
+  const name = path.findLast((step) => typeof step === "string");
+  return name === undefined || !UNLIKELY.test(name);
 }
 
 /** Members that hold prose. */

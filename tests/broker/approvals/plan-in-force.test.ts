@@ -135,6 +135,57 @@ describe("a plan that somebody has answered", () => {
     expect(again).toEqual([]);
   });
 
+  it("makes a call that failed once more where the plan has it so, also over a suspension", async () => {
+    const plan = inForce([call("a", {}, { again: 1 })], [1]);
+    expect(await plan.match(made("a", {}))).toMatchObject({ kind: "approved" });
+    expect(await plan.match(made("a", {}))).toMatchObject({ kind: "unplanned" });
+    plan.end(1, undefined);
+    const resumed = new PlanInForce(plan.kept());
+    expect(await resumed.match(made("a", {}))).toMatchObject({ kind: "approved", number: 1 });
+    resumed.end(1, undefined);
+    const last = new PlanInForce(resumed.kept());
+    expect(await last.match(made("a", {}))).toMatchObject({ kind: "unplanned" });
+  });
+
+  it.each<[string, PlannedCall, number[], unknown]>([
+    ["that succeeded", call("a", {}, { again: 1 }), [1], {}],
+    ["that the plan does not have so", call("a", {}), [1], undefined],
+    ["that was denied", call("a", {}, { again: 1 }), [], undefined],
+  ])("asks again about a call %s", async (_, planned, approved, answer) => {
+    const plan = inForce([planned], approved);
+    await plan.match(made("a", {}));
+    plan.end(1, answer);
+    expect(await plan.match(made("a", {}))).toMatchObject({ kind: "unplanned" });
+  });
+
+  it.each<[string, unknown, string]>([
+    ["it is so", { ok: true }, "approved"],
+    ["it is not", { ok: false }, "unplanned"],
+    ["the answer does not say", {}, "unplanned"],
+    ["the call failed", undefined, "unplanned"],
+  ])("holds the real answer against what the plan takes for granted: %s", async (_, answer, kind) => {
+    const when = [{ call: 1, path: ["ok"], is: true }];
+    const plan = inForce([call("a", {}), call("b", {}, { after: 1, when })], [1, 2]);
+    await plan.match(made("a", {}));
+    plan.end(1, answer);
+    const matched = await new PlanInForce(plan.kept()).match(made("b", {}));
+    expect(matched.kind).toBe(kind);
+    if (matched.kind === "unplanned")
+      expect(matched.differs).toBe(
+        "the plan has it only if ok of what call 1 answers is true, which it is not",
+      );
+  });
+
+  it("identifies a plan by what it takes for granted, and by how often calls are made again", () => {
+    const digests = [
+      call("b", {}),
+      call("b", {}, { when: [{ call: 1, path: ["ok"], is: true }] }),
+      call("b", {}, { when: [{ call: 1, path: ["ok"], is: false }] }),
+      call("b", {}, { again: 1 }),
+    ].map((second) => planOf([call("a", {}), second]).digest);
+    expect(new Set(digests).size).toBe(4);
+  });
+
   it("takes two equal calls at once for two planned calls", async () => {
     const plan = inForce([call("a", {}), call("a", {})], [1, 2]);
     const matched = await Promise.all([1, 2, 3].map(() => plan.match(made("a", {}))));

@@ -23,6 +23,12 @@ const SIMPLE = fc.oneof(
     `{ const { mails } = await search({ query: "code" }); await enter({ code: /\\d{6}/.exec(mails[0].text)[0] }); }`,
   ),
   fc.constant(`{ const { value } = await unstable({}); await send({ to: "a", text: value }); }`),
+  fc
+    .constantFrom("good", "bad")
+    .map(
+      (title) => `if ((await create({ title: "${title}" })).ok) await send({ to: "a", text: "went well" });`,
+    ),
+  fc.constant(`try { await flaky({ text: "f" }); } catch { await flaky({ text: "f" }); }`),
 );
 /** What a hostile program does otherwise once it is real. */
 const STATEMENT = fc.oneof(
@@ -83,17 +89,26 @@ test("what happens after an approval is exactly the plan, or ends before the dif
       const told = calls.map((call) =>
         `${call.tool} ${JSON.stringify(call.arguments)}`.replaceAll("mcp__functions__", ""),
       );
-      const planned = told
-        .filter((_, index) => calls[index]?.isApprovable === true)
-        .map((each) => filledIn(each, told));
+      const planned = told.flatMap((each, index) =>
+        calls[index]?.isApprovable === true
+          ? [{ call: filledIn(each, told), isAgain: calls[index].notes.includes("again once if it fails") }]
+          : [],
+      );
       const changes = made
         .filter(({ tool }) => isAsked(tool))
         .map(({ tool, arguments: args }) => `${tool} ${JSON.stringify(args)}`);
-      expect(changes.length).toBeLessThanOrEqual(planned.length);
-      for (const [index, change] of changes.entries())
-        expect(isPlanned(planned[index] ?? "", change), `${change} is not ${planned[index]}`).toBe(true);
-      if (questions.length > 1 || !run.ok) return;
-      expect(changes).toHaveLength(planned.length);
+      let next = 0;
+      let again: string | undefined;
+      for (const change of changes) {
+        const isRepeated = again !== undefined && isPlanned(again, change);
+        again = undefined;
+        if (isRepeated) continue;
+        const { call = "nothing", isAgain = false } = planned[next++] ?? {};
+        expect(isPlanned(call, change), `${change} is not ${call}`).toBe(true);
+        if (isAgain) again = call;
+      }
+      if (questions.length > 1 || !run.ok || questions[0]?.plan?.more !== undefined) return;
+      expect(next).toBe(planned.length);
       whole++;
     }),
     { numRuns: 15 },
@@ -105,31 +120,43 @@ const CALL = fc.record({
   tool: fc.constantFrom("a", "b"),
   arguments: fc.record({ x: fc.constantFrom(1, 2) }),
 });
+const PLANNED = fc.record({ call: CALL, again: fc.constantFrom(undefined, 1) });
+const MADE = fc.record({ call: CALL, fails: fc.boolean() });
 
-it("lets no sequence of calls through that is not in the plan, each call once", async () => {
+it("lets no sequence of calls through that is not in the plan, each call once, and once again where the plan has it so and it has failed", async () => {
   await fc.assert(
     fc.asyncProperty(
-      fc.array(CALL, { minLength: 1, maxLength: 6 }),
-      fc.array(CALL, { maxLength: 12 }),
+      fc.array(PLANNED, { minLength: 1, maxLength: 6 }),
+      fc.array(MADE, { maxLength: 12 }),
       fc.array(fc.integer({ min: 1, max: 6 })),
       async (planned, calls, approved) => {
         const plan = planOf(
           planned.map(
-            (call, index): PlannedCall => ({
+            ({ call, again }, index): PlannedCall => ({
               ...{ ...call, server: "s", definitionDigest: "d", open: [], undecided: [], asks: true },
-              ...{ argumentsDigest: digestOf(call.arguments), after: index },
+              ...{ argumentsDigest: digestOf(call.arguments), after: index, again },
             }),
           ),
         );
         const force = new PlanInForce({ plan, approved, used: [], ended: [], by: "ann" });
         const through: string[] = [];
-        for (const call of calls) {
+        const failed = new Set<number>();
+        for (const { call, fails } of calls) {
           const matched = await force.match({ ...call, definitionDigest: "d", asks: true });
           if (matched.kind === "unplanned") continue;
-          force.end(matched.number, {});
-          if (matched.kind === "approved") through.push(`${matched.number} ${JSON.stringify(call)}`);
+          const { number } = matched;
+          force.end(number, fails ? undefined : {});
+          if (matched.kind !== "approved") continue;
+          const text = `${number} ${JSON.stringify(call)}`;
+          if (through.includes(text)) {
+            expect(planned[number - 1]?.again).toBe(1);
+            expect(failed.delete(number)).toBe(true);
+          } else {
+            through.push(text);
+            if (fails) failed.add(number);
+          }
         }
-        const allowed = planned.flatMap((call, index) =>
+        const allowed = planned.flatMap(({ call }, index) =>
           approved.includes(index + 1) ? [`${index + 1} ${JSON.stringify(call)}`] : [],
         );
         expect(through).toEqual(allowed.slice(0, through.length));

@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import type { ApprovalAnswer, ApprovalQuestion } from "../../../library/ptc.ts";
+import * as z from "zod";
+import { type ApprovalAnswer, type ApprovalQuestion, tool } from "../../../library/ptc.ts";
 import { openPtc, useNoWalls } from "../../library/open.ts";
 import { desk } from "./desk.ts";
 
@@ -163,33 +164,67 @@ test("an answer about the first call alone leaves the others to further question
   expect(changes).toEqual(LOOPED.slice(0, 2));
 });
 
-test("a branch on the result of a change ends the plan, which says that more may follow", async () => {
-  const code = `
+const BRANCH = `
     const issue = await mcp__functions__create({ title: "a" });
     if (issue.ok) await mcp__functions__send({ to: "ann@example.com", text: "done" });
     else await mcp__functions__send({ to: "bob@example.com", text: "failed" });`;
-  const { plans, questions, changes } = await planned(code);
-  expect(plans[0]?.[0]).toEqual(["create", { title: "a" }]);
-  expect(questions[0]?.plan?.calls[1]).toMatchObject({ isApprovable: false });
-  // The call whose arguments hang on the answer is asked about by itself.
-  expect(questions).toHaveLength(2);
-  expect(changes).toEqual([
-    ["create", { title: "a" }],
-    ["send", { to: "ann@example.com", text: "done" }],
-  ]);
+
+test("a branch on the result of a change is planned on condition of that result", async () => {
+  const { plans, questions, changes } = await planned(BRANCH);
+  const sent = ["send", { to: "ann@example.com", text: "done" }];
+  expect(plans).toEqual([[["create", { title: "a" }], sent]]);
+  expect(questions[0]?.plan?.calls[1]).toMatchObject({
+    isApprovable: true,
+    notes: ["only if ok of what call 1 answers is true"],
+  });
+  expect(questions[0]?.plan?.more).toBe(
+    "where a call answers otherwise than the plan takes for granted, the program may do something else",
+  );
+  expect(changes).toEqual([["create", { title: "a" }], sent]);
 });
 
-test("a program that ends otherwise with other answers gets a plan that says that more may follow", async () => {
+test("a call that was planned on condition of a result is asked about if the result is another", async () => {
+  const code = `
+    const issue = await mcp__functions__create({}).catch(() => ({ ok: true }));
+    if (issue.ok) await mcp__functions__send({ to: "ann@example.com", text: "done" });`;
+  const tools = { ...desk().tools };
+  const made: unknown[] = [];
+  const create = tool({
+    description: "Creates an issue",
+    output: z.object({ ok: z.boolean() }),
+    annotations: { destructiveHint: true },
+    execute: () => {
+      made.push("create");
+      throw new Error("not now");
+    },
+  });
+  const ptc = await openPtc({
+    tools: { ...tools, create },
+    config: { approvals: { mode: "plan" }, sandbox: { warm: 0 } },
+  });
+  const questions: ApprovalQuestion[] = [];
+  await ptc.run(code, {
+    approve: (question) => {
+      questions.push(question);
+      return questions.length === 1 ? ALL : { allow: false };
+    },
+  });
+  expect(questions[0]?.plan?.calls[1]?.notes).toEqual(["only if ok of what call 1 answers is true"]);
+  expect(questions.map(({ differs }) => differs)).toEqual([
+    undefined,
+    "the plan has it only if ok of what call 1 answers is true, which it is not",
+  ]);
+  expect(made).toEqual(["create"]);
+});
+
+test("a program that does more with other answers gets a plan that says that more may follow", async () => {
   const code = `
     const issue = await mcp__functions__create({ title: "a" });
-    if (!issue.ok) throw new Error("no");
-    await mcp__functions__send({ to: "ann@example.com", text: "done" });`;
+    if (!issue.ok) await mcp__functions__send({ to: "ann@example.com", text: "failed" });`;
   const { plans, questions } = await planned(code);
   expect(plans[0]).toEqual([["create", { title: "a" }]]);
-  expect(questions[0]?.plan?.more).toBe(
-    "whether further calls are made depends on what the calls before them answer",
-  );
-  expect(questions).toHaveLength(2);
+  expect(questions[0]?.plan?.more).toBe("what the program does depends on what the calls before it answer");
+  expect(questions).toHaveLength(1);
 });
 
 test("calls that a program makes at once are one plan, in any order", async () => {

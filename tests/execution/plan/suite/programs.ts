@@ -154,6 +154,16 @@ export const PROGRAMS: readonly SuiteProgram[] = [
   ),
   ts(
     "branch",
+    "on whether it went well, which it did not",
+    `const { ok } = await create({ title: "bad" }); if (ok) await send({ to: "a", text: "done" }); else await send({ to: "b", text: "failed" });`,
+  ),
+  ts(
+    "branch",
+    "on each of two",
+    `for (const title of ["s", "t"]) { const { ok, number } = await create({ title }); if (ok) await comment({ number, text: title }); }`,
+  ),
+  ts(
+    "branch",
     "that throws",
     `const { ok } = await create({ title: "t" }); if (!ok) throw new Error("no"); await send({ to: "a", text: "done" });`,
   ),
@@ -183,6 +193,16 @@ export const PROGRAMS: readonly SuiteProgram[] = [
     "retry",
     "in a loop",
     `for (let i = 0; i < 3; i++) { try { await flaky({ text: "a" }); break; } catch {} }`,
+  ),
+  ts(
+    "retry",
+    "of what fails twice",
+    `for (let i = 0; i < 3; i++) { try { await flaky({ text: "hard" }); break; } catch {} }`,
+  ),
+  ts(
+    "retry",
+    "of what goes well, with another text",
+    `try { await send({ to: "a", text: "x" }); } catch { await send({ to: "a", text: "x, once more" }); }`,
   ),
   ts(
     "retry",

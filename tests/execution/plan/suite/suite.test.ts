@@ -14,7 +14,7 @@ const EXPECTED = join(import.meta.dirname, "expected.yaml");
 const WRITES = process.env.PTC_WRITE_PLANS === "1";
 
 interface Came {
-  /** The calls of the first plan. `*` marks one that the answer cannot approve. */
+  /** The calls of the first plan, with when each is made and how often again. `*` marks one that the answer cannot approve. */
   plan: string[];
   /** What else the first plan says. */
   more?: string;
@@ -43,12 +43,16 @@ function approvedCall(tool: string, args: unknown): Approved {
   return { tool, pattern: new RegExp(`^${text.replaceAll(/"?<[^<>]*>"?/g, ".+?")}$`) };
 }
 
+const AGAIN = "again once if it fails";
+
 interface Counts {
   shape: string;
   before: number;
   after: number;
   planned: number;
   known: number;
+  /** The calls that pass on what only a change, or a read after one, answers. */
+  later: number;
   bound: number;
   outside: number;
   ended: boolean;
@@ -85,7 +89,10 @@ async function runProgram(program: SuiteProgram): Promise<Came> {
       const chosen = approvable.filter(
         ({ number }) => !isFirst || program.allow === undefined || program.allow.includes(number),
       );
-      approved.push(...chosen.map((call) => approvedCall(call.tool, call.arguments)));
+      for (const call of chosen) {
+        const times = call.notes.includes(AGAIN) ? 2 : 1;
+        approved.push(...Array.from({ length: times }, () => approvedCall(call.tool, call.arguments)));
+      }
       return chosen.length === 0
         ? { allow: false, for: "plan" }
         : { allow: true, for: "plan", calls: chosen.map(({ number }) => number) };
@@ -95,10 +102,12 @@ async function runProgram(program: SuiteProgram): Promise<Came> {
   const asking = run.calls.filter(({ decision }) => /^approved|^denied/.test(decision));
   const plan = questions[0]?.plan?.calls ?? [];
   const isOpen = (args: unknown) => /<(?:[^<>]* what call|from |decided)[^<>]*>/.test(JSON.stringify(args));
+  const isLater = (args: unknown) => /<(?:[^<>]* what call|from )[^<>]*>/.test(JSON.stringify(args));
   const planned = plan.filter(({ notes }) => !notes.some((note) => note.includes("no approval is needed")));
   counts.push({
     ...{ shape: program.shape, before: asking.length, after: questions.length, planned: planned.length },
     known: planned.filter((call) => !isOpen(call.arguments)).length,
+    later: planned.filter((call) => isLater(call.arguments)).length,
     bound: planned.filter(({ isApprovable }) => isApprovable).length,
     outside: outsideOf(
       approved,
@@ -108,7 +117,12 @@ async function runProgram(program: SuiteProgram): Promise<Came> {
   });
   const more = questions[0]?.plan?.more;
   return {
-    plan: plan.map((call) => `${told(call.tool, call.arguments)}${call.isApprovable ? "" : " *"}`),
+    plan: plan.map((call) =>
+      [
+        `${told(call.tool, call.arguments)}${call.isApprovable ? "" : " *"}`,
+        ...call.notes.filter((note) => note === AGAIN || note.startsWith("only if ")),
+      ].join(", "),
+    ),
     ...(more === undefined ? {} : { more }),
     asked: questions.map(({ tool, arguments: args }) => told(tool, args)),
     made: made.map(({ tool, arguments: args }) => told(tool, args)),
@@ -147,22 +161,30 @@ describe("the plan of a program", () => {
 
 const HARDER = new Set(["code by mail", "id of a file", "cart and order"]);
 /** Their programs have more questions by their nature: the person is to see what they do otherwise. */
-const ODD = new Set(["hostile", "retry", "time", "branch", "denied", "unstable"]);
+const ODD = new Set(["retry", "time", "branch", "denied", "unstable"]);
 
 afterAll(() => {
   if (WRITES) writeFileSync(EXPECTED, stringify(came, { lineWidth: 0 }));
   const groups: [string, Counts[]][] = [
     ["all", counts],
-    ["whose plan can be whole", counts.filter(({ shape }) => !ODD.has(shape) && !HARDER.has(shape))],
+    ["all but hostile", counts.filter(({ shape }) => shape !== "hostile")],
+    [
+      "whose plan can be whole",
+      counts.filter(({ shape }) => ![ODD, HARDER, new Set(["hostile"])].some((some) => some.has(shape))),
+    ],
     ["codes, files, carts", counts.filter(({ shape }) => HARDER.has(shape))],
-    ["branches, retries, time, hostile, denied", counts.filter(({ shape }) => ODD.has(shape))],
+    ["branches, retries, time, denied, unstable", counts.filter(({ shape }) => ODD.has(shape))],
+    ["hostile", counts.filter(({ shape }) => shape === "hostile")],
   ];
-  const sum = (of: Counts[], what: "before" | "after" | "planned" | "known" | "bound" | "outside") =>
-    of.reduce((total, each) => total + each[what], 0);
+  const sum = (
+    of: Counts[],
+    what: "before" | "after" | "planned" | "known" | "later" | "bound" | "outside",
+  ) => of.reduce((total, each) => total + each[what], 0);
   const lines = groups.map(([name, of]) => {
     const each = (what: "before" | "after") => (sum(of, what) / of.length).toFixed(2);
     const share = (what: "known" | "bound") => `${((100 * sum(of, what)) / sum(of, "planned")).toFixed(0)} %`;
-    return `${name}: ${of.length} programs, questions ${each("before")} -> ${each("after")}, arguments known ${share("known")}, known or bound ${share("bound")}, outside ${sum(of, "outside")}`;
+    const there = sum(of, "planned") - sum(of, "later");
+    return `${name}: ${of.length} programs, questions ${each("before")} -> ${each("after")}, arguments known ${share("known")} of ${sum(of, "planned")} calls and ${((100 * sum(of, "known")) / there).toFixed(0)} % of the ${there} that pass on nothing which is there only later, known or bound ${share("bound")}, outside ${sum(of, "outside")}`;
   });
   process.stdout.write(`${lines.join("\n")}\n`);
 });

@@ -23,7 +23,7 @@ export function world() {
   const cart: { item: string; count: number }[] = [];
   let codes = 582_913;
   let values = 1_000;
-  const failed = new Set<string>();
+  const failed = new Map<string, number>();
   const note = (name: string, args: unknown) => made.push({ tool: name, arguments: args });
   const issue = (number: number) => issues.get(number) ?? { title: "none", state: "none" };
   const tools: Record<string, FunctionTool> = {
@@ -105,7 +105,7 @@ export function world() {
         note("create", { title });
         const number = 42 + issues.size;
         issues.set(number, { title, state: "open" });
-        return { number, ok: true, url: `https://issues.example.com/${number}` };
+        return { number, ok: title !== "bad", url: `https://issues.example.com/${number}` };
       },
     }),
     comment: tool({
@@ -129,14 +129,15 @@ export function world() {
       },
     }),
     flaky: tool({
-      description: "Fails at first",
+      description: "Fails at first, and what is hard twice",
       input: z.object({ text: z.string() }),
       output: OK,
       ...CHANGES,
       execute: ({ text }) => {
         note("flaky", { text });
-        if (failed.has(text)) return { ok: true };
-        failed.add(text);
+        const times = failed.get(text) ?? 0;
+        if (times >= (text === "hard" ? 2 : 1)) return { ok: true };
+        failed.set(text, times + 1);
         throw new Error("not now");
       },
     }),
