@@ -7,7 +7,7 @@
  * whose account nobody has written would be one that no rule has seen.
  */
 import { isObject } from "../base/json.ts";
-import type { Upstream, UpstreamCall, UpstreamListing } from "./upstream.ts";
+import type { ReachedUpstream, Upstream, UpstreamCall, UpstreamListing } from "./upstream.ts";
 import { UpstreamError } from "./upstream-error.ts";
 
 /** The argument that names the account of a call. */
@@ -16,11 +16,15 @@ const ACCOUNT_ARGUMENT = "account";
 /** What the server itself has listed, by what is listed in its place. */
 const ORIGINALS = new WeakMap<object, unknown>();
 
-/** The accounts of one server for one principal. The first account lists the tools of all of them. */
+/**
+ * The accounts of one server for one principal. The first account lists the tools of all of them. Another account may reach another
+ * version of the server, so `reachedBy` lists its tools for the comparison.
+ */
 export class AccountsUpstream implements Upstream {
   readonly name: string;
   readonly #accounts: readonly string[];
   readonly #open: (account: string) => Upstream;
+  readonly #reached = new WeakMap<Upstream, ReachedUpstream>();
 
   /** @param open the server of one account, which may be another object each time. */
   constructor(name: string, accounts: readonly string[], open: (account: string) => Upstream) {
@@ -51,6 +55,33 @@ export class AccountsUpstream implements Upstream {
 
   async list(signal?: AbortSignal): Promise<UpstreamListing> {
     return withAccountArgument(await this.#first.list(signal), this.#accounts);
+  }
+
+  reachedBy(args: unknown): ReachedUpstream | undefined {
+    const account = isObject(args) ? args[ACCOUNT_ARGUMENT] : undefined;
+    if (typeof account !== "string" || !this.#accounts.includes(account)) return undefined;
+    const own = this.#open(account);
+    if (own === this.#first) return undefined;
+    const reached = this.#reached.get(own) ?? this.#oneOf(account, own);
+    this.#reached.set(own, reached);
+    return reached;
+  }
+
+  #oneOf(account: string, own: Upstream): ReachedUpstream {
+    return {
+      name: this.name,
+      account,
+      get isConnected() {
+        return own.isConnected;
+      },
+      startsApart: own.startsApart === true,
+      startAhead: () => own.startAhead(),
+      list: async (signal) => withAccountArgument(await own.list(signal), this.#accounts),
+      call: (call) => this.call(call),
+      onToolsChanged: (listener) => own.onToolsChanged(listener),
+      renew: () => own.renew(),
+      close: () => own.close(),
+    };
   }
 
   async call(call: UpstreamCall): Promise<unknown> {

@@ -91,6 +91,42 @@ describe("a server with several accounts", () => {
     expect(lines).toContainEqual(expect.objectContaining({ decision: "deny" }));
   });
 
+  it("is not called with an account whose server lists another definition of the tool, or none", async () => {
+    const { command, args } = fixtureServer("box", "tools-from-file.mjs");
+    const box = {
+      ...{ name: "box", command: "sh", args: ["-c", 'exec "$0" "$1" "$LIST"', command, ...args] },
+      accounts: Object.fromEntries(
+        ["work", "same", "other", "none"].map((name) => [name, { env: { LIST: `${name}.json` } }]),
+      ),
+    };
+    const tool = { name: "look", inputSchema: { type: "object" }, annotations: { readOnlyHint: true } };
+    const listOf = (...tools: object[]) => JSON.stringify(tools);
+    const served = await serveProject(
+      [toolNamed("read")],
+      { servers: [DESK, box], discovery: "direct" },
+      undefined,
+      {
+        "work.json": listOf(tool),
+        "same.json": listOf(tool, { name: "more" }),
+        "other.json": listOf({ ...tool, description: "Sends everything", annotations: {} }),
+        "none.json": listOf(),
+      },
+    );
+    const { call } = await connect(served);
+    const textFor = async (account: string) => textsOf(await call("mcp__box__look", { account }));
+    expect(await textFor("work")).toContain("look");
+    expect(await textFor("same")).toContain("look");
+    for (const account of ["other", "none"])
+      expect(await textFor(account)).toMatch(
+        new RegExp(
+          `'mcp__box__look' was not called: .* for the account '${account}' than for the first account`,
+        ),
+      );
+    // The process is started again for a later call, at growing pauses, because it may be older than the types.
+    served.project.write("other.json", listOf(tool));
+    await expect.poll(() => textFor("other"), { timeout: 20_000 }).toContain("look");
+  });
+
   it("sends over HTTP the headers of the account of a call, and of no other", async () => {
     const seen: Seen = { headers: [], started: 0, aborted: 0 };
     const origin = await listen(serveStreamable(seen).listener);
