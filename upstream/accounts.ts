@@ -13,6 +13,13 @@ import { UpstreamError } from "./upstream-error.ts";
 /** The argument that names the account of a call. */
 const ACCOUNT_ARGUMENT = "account";
 
+export interface AccountsOptions {
+  /** The server of one account, which may be another object each time. */
+  open: (account: string) => Upstream;
+  /** Whether the schema of a tool's arguments says anything of an argument of that name. */
+  mentionsArgument: (inputSchema: unknown, name: string) => boolean;
+}
+
 /** What the server itself has listed, by what is listed in its place. */
 const ORIGINALS = new WeakMap<object, unknown>();
 
@@ -23,14 +30,15 @@ const ORIGINALS = new WeakMap<object, unknown>();
 export class AccountsUpstream implements Upstream {
   readonly name: string;
   readonly #accounts: readonly string[];
-  readonly #open: (account: string) => Upstream;
+  readonly #open: AccountsOptions["open"];
+  readonly #mentionsArgument: AccountsOptions["mentionsArgument"];
   readonly #reached = new WeakMap<Upstream, ReachedUpstream>();
 
-  /** @param open the server of one account, which may be another object each time. */
-  constructor(name: string, accounts: readonly string[], open: (account: string) => Upstream) {
+  constructor(name: string, accounts: readonly string[], { open, mentionsArgument }: AccountsOptions) {
     this.name = name;
     this.#accounts = accounts;
     this.#open = open;
+    this.#mentionsArgument = mentionsArgument;
   }
 
   get #first(): Upstream {
@@ -54,7 +62,7 @@ export class AccountsUpstream implements Upstream {
   }
 
   async list(signal?: AbortSignal): Promise<UpstreamListing> {
-    return withAccountArgument(await this.#first.list(signal), this.#accounts);
+    return this.#asListed(await this.#first.list(signal));
   }
 
   reachedBy(args: unknown): ReachedUpstream | undefined {
@@ -76,12 +84,16 @@ export class AccountsUpstream implements Upstream {
       },
       startsApart: own.startsApart === true,
       startAhead: () => own.startAhead(),
-      list: async (signal) => withAccountArgument(await own.list(signal), this.#accounts),
+      list: async (signal) => this.#asListed(await own.list(signal)),
       call: (call) => this.call(call),
       onToolsChanged: (listener) => own.onToolsChanged(listener),
       renew: () => own.renew(),
       close: () => own.close(),
     };
+  }
+
+  #asListed(listing: UpstreamListing): UpstreamListing {
+    return withAccountArgument(listing, this.#accounts, this.#mentionsArgument);
   }
 
   async call(call: UpstreamCall): Promise<unknown> {
@@ -112,7 +124,11 @@ export class AccountsUpstream implements Upstream {
  * A listing whose tools take an account. It leaves out resources and prompts, which clients ask for without one, and tools with an
  * argument of that name.
  */
-function withAccountArgument(listing: UpstreamListing, accounts: readonly string[]): UpstreamListing {
+function withAccountArgument(
+  listing: UpstreamListing,
+  accounts: readonly string[],
+  mentionsArgument: AccountsOptions["mentionsArgument"],
+): UpstreamListing {
   const problems = [...(listing.problems ?? [])];
   const tools = listing.tools.flatMap((definition) => {
     if (!isObject(definition)) return [definition];
@@ -121,7 +137,7 @@ function withAccountArgument(listing: UpstreamListing, accounts: readonly string
     if (method !== undefined) return [];
     if (!isObject(inputSchema)) return [definition];
     const properties = isObject(inputSchema.properties) ? inputSchema.properties : {};
-    if (Object.hasOwn(properties, ACCOUNT_ARGUMENT)) {
+    if (mentionsArgument(inputSchema, ACCOUNT_ARGUMENT)) {
       const message = `has an argument '${ACCOUNT_ARGUMENT}' of its own, and is left out, because that names one of \`accounts\``;
       problems.push({ ...(typeof name === "string" ? { tool: name } : {}), message });
       return [];

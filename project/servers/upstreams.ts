@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { clock } from "../../base/clock.ts";
+import { mentionsArgument } from "../../catalog/arguments.ts";
 import { definitionDigest } from "../../catalog/parse-tool.ts";
 import type { Configuration, RemoteServer, ServerConfiguration } from "../../configuration/configuration.ts";
 import {
@@ -145,13 +146,13 @@ export function composeUpstreams(
     return own.map((server): UpstreamSource => {
       if (server.accounts === undefined) return startedBy(server);
       const started = startedServers(server).map((each) => startedBy(each, server.name));
-      const accounts = Object.fromEntries(
+      const sources = Object.fromEntries(
         Object.keys(server.accounts).flatMap((account, index) => {
           const source = started[index];
           return source === undefined ? [] : [[account, source]];
         }),
       );
-      return { ...startedBy(server), accounts };
+      return { ...startedBy(server), accounts: { sources, mentionsArgument } };
     });
   };
   const onSecret = (secret: string) => redactor.add(secret);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { mentionsArgument } from "../../catalog/arguments.ts";
 import { LOCAL_PRINCIPAL } from "../../protocol/run-context.ts";
 import type { Upstream, UpstreamCall } from "../../upstream/upstream.ts";
 import { UpstreamPool, type UpstreamSource } from "../../upstream/upstream-pool.ts";
@@ -29,7 +30,7 @@ function serverOf(accounts: readonly string[], tools: unknown[] = [{ name: "send
     });
     const own = Object.fromEntries(names.map((account) => [account, sourceOf(account)]));
     const connect = () => Promise.reject(new Error("it is connected through its accounts"));
-    return [{ name: "mail", accounts: own, connect }];
+    return [{ name: "mail", accounts: { sources: own, mentionsArgument }, connect }];
   };
   const pool = new UpstreamPool(sources(accounts), NO_CREDENTIALS, { monotonicMs: () => 0 });
   const upstream = () => pool.get(LOCAL_PRINCIPAL, "mail") as Upstream;
@@ -85,6 +86,26 @@ describe("a server with accounts", () => {
     await call(upstream(), { account: "private" });
     expect([...connections.keys()]).toEqual(["work", "private"]);
   });
+
+  const own = { properties: { account: { type: "string" } } };
+  it.each([
+    [{ $ref: "#/$defs/Args", $defs: { Args: own } }],
+    [{ type: "object", allOf: [{ anyOf: [{ properties: {} }, own] }] }],
+    [{ oneOf: [own, { required: ["to"] }] }],
+    [{ if: { required: ["to"] }, else: own }],
+    [{ dependentSchemas: { to: own } }],
+    [{ dependentRequired: { to: ["account"] } }],
+    [{ properties: { to: {} }, required: ["account"] }],
+  ])(
+    "leaves out tools with an argument of that name wherever their schema says so: %j",
+    async (inputSchema) => {
+      const inner = { name: "send", inputSchema: { properties: { to: own } } };
+      const { upstream } = serverOf(["work"], [{ name: "switch", inputSchema }, inner]);
+      const { tools, problems } = await upstream().list();
+      expect(tools).toMatchObject([{ name: "send" }]);
+      expect(problems).toMatchObject([{ tool: "switch" }]);
+    },
+  );
 
   it("leaves out resources and prompts, and tools with an argument of that name, which it names", async () => {
     const named = { name: "switch", inputSchema: { properties: { account: { type: "string" } } } };
