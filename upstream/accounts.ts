@@ -13,9 +13,13 @@ import { UpstreamError } from "./upstream-error.ts";
 /** The argument that names the account of a call. */
 const ACCOUNT_ARGUMENT = "account";
 
+type ToolsListener = Parameters<Upstream["onToolsChanged"]>[0];
+
 export interface AccountsOptions {
   /** The server of one account, which may be another object each time. */
   open: (account: string) => Upstream;
+  /** Whether these are still the accounts of the server. Those that are not are not listed any more, and their changes reach nobody. */
+  isCurrent: () => boolean;
   /** Whether the schema of a tool's arguments says anything of an argument of that name. */
   mentionsArgument: (inputSchema: unknown, name: string) => boolean;
 }
@@ -31,13 +35,19 @@ export class AccountsUpstream implements Upstream {
   readonly name: string;
   readonly #accounts: readonly string[];
   readonly #open: AccountsOptions["open"];
+  readonly #isCurrent: AccountsOptions["isCurrent"];
   readonly #mentionsArgument: AccountsOptions["mentionsArgument"];
   readonly #reached = new WeakMap<Upstream, ReachedUpstream>();
 
-  constructor(name: string, accounts: readonly string[], { open, mentionsArgument }: AccountsOptions) {
+  constructor(
+    name: string,
+    accounts: readonly string[],
+    { open, isCurrent, mentionsArgument }: AccountsOptions,
+  ) {
     this.name = name;
     this.#accounts = accounts;
     this.#open = open;
+    this.#isCurrent = isCurrent;
     this.#mentionsArgument = mentionsArgument;
   }
 
@@ -61,8 +71,8 @@ export class AccountsUpstream implements Upstream {
     return this.#first.startAhead();
   }
 
-  async list(signal?: AbortSignal): Promise<UpstreamListing> {
-    return this.#asListed(await this.#first.list(signal));
+  list(signal?: AbortSignal): Promise<UpstreamListing> {
+    return this.#listOf(this.#first, signal);
   }
 
   reachedBy(args: unknown): ReachedUpstream | undefined {
@@ -84,16 +94,30 @@ export class AccountsUpstream implements Upstream {
       },
       startsApart: own.startsApart === true,
       startAhead: () => own.startAhead(),
-      list: async (signal) => this.#asListed(await own.list(signal)),
+      list: (signal) => this.#listOf(own, signal),
       call: (call) => this.call(call),
-      onToolsChanged: (listener) => own.onToolsChanged(listener),
+      onToolsChanged: (listener) => this.#follow(own, listener),
       renew: () => own.renew(),
       close: () => own.close(),
     };
   }
 
-  #asListed(listing: UpstreamListing): UpstreamListing {
+  async #listOf(own: Upstream, signal: AbortSignal | undefined): Promise<UpstreamListing> {
+    const listing = await own.list(signal);
+    if (!this.#isCurrent())
+      throw new UpstreamError(
+        "cancelled",
+        `server '${this.name}' is not used: its accounts have just been changed; call it again`,
+      );
     return withAccountArgument(listing, this.#accounts, this.#mentionsArgument);
+  }
+
+  #follow(own: Upstream, listener: ToolsListener): () => void {
+    const stop = own.onToolsChanged((change) => {
+      if (this.#isCurrent()) listener(change);
+      else stop();
+    });
+    return stop;
   }
 
   async call(call: UpstreamCall): Promise<unknown> {
@@ -107,8 +131,8 @@ export class AccountsUpstream implements Upstream {
     return this.#open(account).call({ ...call, arguments: others, definition });
   }
 
-  onToolsChanged(...listener: Parameters<Upstream["onToolsChanged"]>): () => void {
-    return this.#first.onToolsChanged(...listener);
+  onToolsChanged(listener: ToolsListener): () => void {
+    return this.#follow(this.#first, listener);
   }
 
   renew(): void {

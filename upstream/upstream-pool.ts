@@ -92,7 +92,10 @@ export class UpstreamPool {
     const first = open(names[0] ?? "");
     const known = this.#accounts.get(first);
     if (known?.names.join() === names.join()) return known.upstream;
-    const upstream = new AccountsUpstream(name, names, { open, mentionsArgument });
+    const isCurrent = () =>
+      this.#accounts.get(first)?.upstream === upstream &&
+      Object.keys(this.#sources.get(name)?.accounts?.sources ?? {}).join() === names.join();
+    const upstream = new AccountsUpstream(name, names, { open, isCurrent, mentionsArgument });
     this.#accounts.set(first, { names, upstream });
     return upstream;
   }
