@@ -11,6 +11,7 @@ import { Socket } from "node:net";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { writeAll } from "../node/write-all.ts";
+import { type EmscriptenModule, shareMemory } from "./shared-memory.ts";
 import { withMaximumMemory } from "./wasm-memory.ts";
 
 const CHANNEL = 3;
@@ -55,6 +56,7 @@ interface FileSystem {
 
 interface Pyodide {
   FS: FileSystem;
+  _module: EmscriptenModule;
   makeMemorySnapshot(): Uint8Array;
   runPython(code: string): unknown;
 }
@@ -258,6 +260,7 @@ async function open(
     FS.mkdirTree(full.slice(0, full.lastIndexOf("/")));
     FS.writeFile(full, text as string);
   }
+  shareMemory(pyodide._module, memoryBytes);
   return pyodide;
 }
 

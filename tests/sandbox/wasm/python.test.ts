@@ -176,6 +176,89 @@ result = [order, time.time(), time.perf_counter(), random.random(), str(uuid.uui
   });
 });
 
+/** What a program of 256 MB keeps outside of Python's own memory. Each writes 400 MB if nothing stops it. */
+const KEPT: readonly [string, string][] = [
+  ["files", "for n in range(8):\n    open(f'/tmp/{n}', 'wb').write(part)\n    written += len(part)"],
+  [
+    "one file that grows",
+    "with open('/tmp/one', 'ab', buffering=0) as file:\n    for n in range(8):\n        written += file.write(part)",
+  ],
+  [
+    "files without names",
+    "for n in range(8):\n    file = open('/tmp/it', 'wb')\n    kept.append(file)\n    os.unlink('/tmp/it')\n    written += os.write(file.fileno(), part)",
+  ],
+  ["its standard output", "for n in range(8):\n    written += os.write(1, part)"],
+  ["a pipe", "_, fd = os.pipe()\nfor n in range(8):\n    written += os.write(fd, part)"],
+  ["pipes", "for n in range(8):\n    written += os.write(os.pipe()[1], part)"],
+  [
+    "a file with a hole",
+    "fd = os.open('/tmp/one', os.O_RDWR | os.O_CREAT)\nos.lseek(fd, 4 * 10**8, 0)\nos.write(fd, b'x')\nwritten = 4 * 10**8",
+  ],
+  [
+    "a file made longer",
+    "for n in range(8):\n    with open(f'/tmp/{n}', 'wb') as file:\n        file.truncate(len(part))\n    written += len(part)",
+  ],
+];
+
+describe("A Python program that keeps much outside of Python's memory", () => {
+  const before = "import errno, os\npart = b'x' * 50_000_000\nwritten, kept = 0, []\n";
+  const indented = (source: string) => source.replaceAll("\n", "\n    ");
+
+  test.each(KEPT)("in %s, is told that there is no space left", async (_what, source) => {
+    const tried = `${before}try:\n    ${indented(source)}\nexcept OSError as error:\n    result = [error.errno == errno.ENOSPC, written]`;
+    const { claim, code } = await run(tried);
+    const [isWithoutSpace, written] = (claim?.data ?? []) as unknown[];
+    expect([isWithoutSpace, Number(written) < 192_000_000, code]).toEqual([true, true, 0]);
+  });
+
+  test("fails by that", async () => {
+    const { claim } = await run(`${before}${KEPT[0]?.[1]}`);
+    expect(claim?.error?.message).toMatch(/OSError: .*No space left on device/);
+  });
+
+  test("has one memory for both: what it keeps there, its values cannot have", async () => {
+    const source = `${before}held = []
+for n in range(2):
+    open(f'/tmp/{n}', 'wb').write(part)
+for n in range(100):
+    held.append(bytearray(1_000_000))`;
+    expect((await run(source)).claim?.error?.message).toMatch(/MemoryError/);
+  });
+
+  test("gets the space again of what it removes, closes, cuts, replaces or reads", async () => {
+    const source = `
+import os
+part = b'x' * 20_000_000
+for n in range(9):
+    open('/tmp/removed', 'wb').write(part)
+    os.unlink('/tmp/removed')
+    open('/tmp/cut', 'wb').write(part)
+    os.truncate('/tmp/cut', 0)
+    open('/tmp/new', 'wb').write(part)
+    os.replace('/tmp/new', '/tmp/replaced')
+    with open('/tmp/closed', 'wb') as file:
+        os.unlink('/tmp/closed')
+        file.write(part)
+    back, fd = os.pipe()
+    os.write(fd, part)
+    if n % 2:
+        os.read(back, len(part))
+    os.close(back)
+    os.close(fd)
+for n in range(3000):
+    open('/tmp/small', 'wb').write(b'x')
+    os.unlink('/tmp/small')
+result = len(open('/tmp/replaced', 'rb').read())`;
+    expect((await run(source)).claim).toMatchObject({ ok: true, data: 20_000_000 });
+  });
+
+  test("prints more than that without end, as far as its output goes", async () => {
+    const source =
+      "import os\nfor n in range(300):\n    os.write(1, b'y' * 1_000_000)\n    print(n)\nresult = n";
+    expect((await run(source)).claim).toMatchObject({ ok: true, data: 299 });
+  });
+});
+
 /** Each tries one way out, and gives back what it found. The first lines take away what stands in the way of an import. */
 const WAYS_OUT: readonly [string, string][] = [
   ["a file", "found = open(data['file']).read()"],
