@@ -20,6 +20,8 @@ const STDERR = 2;
 const RECEIVE_BYTES = 256 * 1024;
 /** The exit code by which the host knows that the runner itself has failed (execution/judge.ts). */
 const FAILED = 70;
+/** The exit code by which the engine knows that this snapshot is of no use (sandbox/wasm/wasm-engine.ts). */
+const UNUSABLE_SNAPSHOT = 71;
 /** How long the process looks away from the channel while it waits: ever longer, so that waiting costs little. */
 const FIRST_PAUSE_MS = 0.05;
 const MAX_PAUSE_MS = 5;
@@ -129,6 +131,9 @@ function writesTo(fd: number): Device {
   };
 }
 
+/** Whether something has been sent to the host, which is first the hello. */
+let hasGreeted = false;
+
 function openDevices(): Readonly<Record<string, Device>> {
   const waiting = new Waiting();
   const decoder = new TextDecoder();
@@ -145,7 +150,10 @@ function openDevices(): Readonly<Record<string, Device>> {
   };
   return {
     channel: {
-      ...writesTo(CHANNEL),
+      write(stream, buffer, offset, length) {
+        hasGreeted = true;
+        return writesTo(CHANNEL).write(stream, buffer, offset, length);
+      },
       read(_stream, buffer, offset, length) {
         const taken = waiting.take(length);
         buffer.set(taken, offset);
@@ -278,6 +286,7 @@ try {
   const runtime = `; Pyodide ${version.replace(/[^\w.]/g, "")}`;
   pyodide.runPython(`import platform; _ptc_start(f"Python {platform.python_version()}${runtime}")`);
 } catch (error) {
+  if (snapshotFile && snapshotFile !== "make" && !hasGreeted) leave(UNUSABLE_SNAPSHOT);
   const said = error instanceof Error ? error.message : String(error);
   writeAll(STDERR, Buffer.from(`the interpreter has failed: ${said}\n`));
   leave(FAILED);
