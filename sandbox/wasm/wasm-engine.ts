@@ -63,6 +63,8 @@ export class WasmEngine implements SandboxEngine {
   readonly #folder: string;
   readonly #live = new Map<string, { child: ChildProcess; owner: string }>();
   readonly #keeper = new ProcessKeeper();
+  /** Aborted for what waits for a snapshot. */
+  #closing = new AbortController();
   #digest: string | undefined;
 
   readonly #findPyodide: () => Pyodide | string;
@@ -117,6 +119,8 @@ export class WasmEngine implements SandboxEngine {
   }
 
   async close(): Promise<void> {
+    this.#closing.abort();
+    this.#closing = new AbortController();
     this.#snapshots.close();
     this.#keeper.close();
   }
@@ -181,7 +185,8 @@ export class WasmEngine implements SandboxEngine {
     ];
     const parts = [version, this.#imageDigest() ?? "", process.versions.node];
     const found = this.#snapshots.file(parts, { args: command([], MAKE), env: cleanEnvironment() });
-    const snapshot = await orCancelled(found, request.signal);
+    const { signal = this.#closing.signal } = request;
+    const snapshot = await orCancelled(found, AbortSignal.any([signal, this.#closing.signal]));
     if (snapshot === undefined) return this.#spawn(command([]), request, output);
     const started = await this.#spawn(command([snapshot], snapshot), request, output);
     const code = await started.begun(request.signal).catch(async (error: unknown) => {

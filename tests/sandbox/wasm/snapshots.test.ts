@@ -1,3 +1,4 @@
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import {
   chmodSync,
@@ -39,7 +40,7 @@ function openSnapshots() {
   writeFileSync(log, "");
   const snapshots = new PyodideSnapshots(folder);
   const file = async () => (await snapshots.file(["parts"], maker(log))) as string;
-  return { folder, file, made: () => readFileSync(log, "utf8").split(" ").length - 1 };
+  return { folder, snapshots, file, made: () => readFileSync(log, "utf8").split(" ").length - 1 };
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -74,9 +75,25 @@ describe("the snapshots of a user", () => {
     expect(made()).toBe(2);
   });
 
+  test("are not those that others could have put into the folder", async () => {
+    const { folder, file, made } = openSnapshots();
+    writeFileSync(await file(), "plant");
+    chmodSync(folder, 0o777);
+    expect(readFileSync(await file(), "utf8")).toBe("whole");
+    expect([made(), statSync(folder).mode & 0o777]).toEqual([2, 0o700]);
+  });
+
+  test("are not in a folder that is a link", async () => {
+    const elsewhere = folderOfTest();
+    const link = join(folderOfTest(), "link");
+    symlinkSync(elsewhere, link);
+    const log = join(folderOfTest(), "log");
+    expect(await new PyodideSnapshots(link).file(["parts"], maker(log))).toBeUndefined();
+    expect(readdirSync(elsewhere)).toEqual([]);
+  });
+
   test("are made after an attempt that failed", async () => {
-    const { folder, file } = openSnapshots();
-    const snapshots = new PyodideSnapshots(folder);
+    const { folder, snapshots, file } = openSnapshots();
     const failing = { args: ["-e", "process.exit(70)"], env: process.env };
     expect(await snapshots.file(["parts"], failing)).toBeUndefined();
     expect(readdirSync(folder)).toEqual([]);
@@ -120,7 +137,10 @@ test("a program starts, and so does the next, whatever has become of the snapsho
     const take = (chunk: Buffer) => void written.push(chunk.toString());
     const started = await engine.start(request, { onStdout: take, onStderr: take });
     const channel = await started.connected;
-    const [hello] = (await once(channel, "data")) as [Buffer];
+    const [hello = ""] = (await Promise.race([
+      once(channel, "data"),
+      started.exited.then(() => []),
+    ])) as Buffer[];
     await started.kill();
     await started.exited;
     return [hello.toString().includes('"hello"'), written];
@@ -135,4 +155,69 @@ test("a program starts, and so does the next, whatever has become of the snapsho
   expect(names()).toEqual([]);
   expect(await greeting()).toEqual([true, []]);
   expect(names()).toEqual([name]);
+});
+
+/** An engine whose Pyodide never gets ready, and what was asked of it. */
+function engineThatNeverGetsReady() {
+  const folder = folderOfTest();
+  writeFileSync(join(folder, "python.mjs"), "setInterval(() => {}, 1_000);");
+  const pyodide = { folder: folderOfTest(), version: "0" };
+  const options = { folder, findPyodide: () => pyodide, snapshots: folderOfTest() };
+  const engine = new WasmEngine(options);
+  afterAll(() => engine.close());
+  const request = {
+    ...({ image: "", runtime: WASM_IMAGE, runner: "python", owner: "test" } as const),
+    limits: { memoryMb: 256, cpus: 1, pids: 64 },
+  };
+  const start = (signal?: AbortSignal) =>
+    engine.start({ ...request, signal }, { onStdout() {}, onStderr() {} });
+  return { engine, start, options, request };
+}
+
+describe("a program that waits for the snapshot", () => {
+  test("is cancelled at once, while others go on waiting", async () => {
+    const { engine, start } = engineThatNeverGetsReady();
+    const cancelling = new AbortController();
+    const other = start();
+    const started = start(cancelling.signal);
+    cancelling.abort();
+    await expect(started).rejects.toMatchObject({ code: "cancelled" });
+    await engine.close();
+    await expect(other).rejects.toMatchObject({ code: "cancelled" });
+  });
+
+  test("leaves no process that makes one when its ptc is closed", async () => {
+    const made = Promise.withResolvers<ChildProcess>();
+    const snapshots = new PyodideSnapshots(folderOfTest(), made.resolve);
+    const found = snapshots.file(["parts"], { args: ["-e", "setInterval(() => {}, 1_000)"], env: {} });
+    const maker = await made.promise;
+    snapshots.close();
+    expect([await found, maker.signalCode]).toEqual([undefined, "SIGKILL"]);
+  });
+
+  test.runIf(process.platform === "linux")("leaves none when its ptc is killed", async () => {
+    const { options, request } = engineThatNeverGetsReady();
+    const { findPyodide: find, ...rest } = options;
+    const script = `
+      import { WasmEngine } from ${JSON.stringify(join(import.meta.dirname, "../../../sandbox/wasm/wasm-engine.ts"))};
+      const engine = new WasmEngine({ ...${JSON.stringify(rest)}, findPyodide: () => (${JSON.stringify(find())}) });
+      engine.start(${JSON.stringify(request)}, {});`;
+    const ptc = spawn(process.execPath, ["--input-type=module-typescript", "--no-warnings", "-e", script], {
+      stdio: ["ignore", "inherit", "inherit"],
+    });
+    const children = () =>
+      readFileSync(`/proc/${ptc.pid}/task/${ptc.pid}/children`, "utf8").trim().split(" ");
+    const commandOf = (pid: string) => {
+      try {
+        return readFileSync(`/proc/${pid}/cmdline`, "utf8");
+      } catch {
+        return "";
+      }
+    };
+    const makers = () => children().filter((pid) => commandOf(pid).includes(join(rest.folder, "python.mjs")));
+    await vi.waitFor(() => expect([makers().length, children().length]).toEqual([1, 2]), { timeout: 60_000 });
+    const [maker = ""] = makers();
+    ptc.kill("SIGKILL");
+    await vi.waitFor(() => expect(commandOf(maker)).toBe(""), { timeout: 60_000 });
+  });
 });
