@@ -10,6 +10,7 @@ import * as modules from "node:module";
 import { Socket } from "node:net";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { INTERPRETER_FAILED } from "../../protocol/runners.ts";
 import { writeAll } from "../node/write-all.ts";
 import { type EmscriptenModule, shareMemory } from "./shared-memory.ts";
 import { withMaximumMemory } from "./wasm-memory.ts";
@@ -18,8 +19,6 @@ const CHANNEL = 3;
 const STDOUT = 1;
 const STDERR = 2;
 const RECEIVE_BYTES = 256 * 1024;
-/** The exit code by which the host knows that the runner itself has failed (execution/judge.ts). */
-const FAILED = 70;
 /** The exit code by which the engine knows that this snapshot is of no use (sandbox/wasm/wasm-engine.ts). */
 const UNUSABLE_SNAPSHOT = 71;
 /** How long the process looks away from the channel while it waits: ever longer, so that waiting costs little. */
@@ -287,7 +286,9 @@ try {
   pyodide.runPython(`import platform; _ptc_start(f"Python {platform.python_version()}${runtime}")`);
 } catch (error) {
   if (snapshotFile && snapshotFile !== "make" && !hasGreeted) leave(UNUSABLE_SNAPSHOT);
+  // That of Python ends with what was thrown, after its traceback.
   const said = error instanceof Error ? error.message : String(error);
-  writeAll(STDERR, Buffer.from(`the interpreter has failed: ${said}\n`));
-  leave(FAILED);
+  const [why] = said.trim().split("\n").slice(-1);
+  writeAll(STDERR, Buffer.from(`${INTERPRETER_FAILED.says}${why}\n`));
+  leave(INTERPRETER_FAILED.code);
 }
