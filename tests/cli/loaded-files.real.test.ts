@@ -140,12 +140,10 @@ describe("the built command", () => {
   });
 });
 
-describe("a thread that runs beside a project starts from one file:", () => {
+describe("a thread that every run has starts from one file:", () => {
   it.each([
     "broker/schemas/schema-worker",
-    "broker/policy/cedar/cedar-worker",
     "archive/sqlite/writer/writer-worker",
-    "archive/postgres/writer/postgres-worker",
   ])("%s", (worker) => {
     const [, command = ""] = newProject().command([]);
     const dist = dirname(dirname(realpathSync(command)));
