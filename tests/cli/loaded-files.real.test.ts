@@ -141,10 +141,7 @@ describe("the built command", () => {
 });
 
 describe("a thread that every run has starts from one file:", () => {
-  it.each([
-    "broker/schemas/schema-worker",
-    "archive/sqlite/writer/writer-worker",
-  ])("%s", (worker) => {
+  it.each(["broker/schemas/schema-worker", "archive/sqlite/writer/writer-worker"])("%s", (worker) => {
     const [, command = ""] = newProject().command([]);
     const dist = dirname(dirname(realpathSync(command)));
     const text = readFileSync(join(dist, `${worker}.js`), "utf8");
