@@ -1,9 +1,11 @@
+import { oneLine } from "../base/visible-text.ts";
 import type { LanguageFacts } from "../languages/language.ts";
 import { parseClaim } from "../protocol/claim.ts";
 import { buildFailure, type Failure } from "../protocol/failure.ts";
 import { FrameError, parsePayload, parsePayloadInTurns } from "../protocol/frames.ts";
 import { GUARD_EXITS } from "../protocol/guard.ts";
 import { MAX_NESTING_DEPTH } from "../protocol/limits.ts";
+import { INTERPRETER_FAILED } from "../protocol/runners.ts";
 import { fail, type Suspended, type Verdict } from "./outcome.ts";
 
 /** What ended a program, as the host saw it. */
@@ -23,6 +25,7 @@ export type Ending =
 
 const SIGKILLED = 137;
 const ABORTED = 134;
+const MAX_SAID_CHARS = 500;
 /** The failure for each exit code with which the guard ends a sandbox. */
 const GUARDED: ReadonlyMap<number, [type: Failure["type"], message: string]> = new Map([
   [
@@ -120,6 +123,8 @@ function judgeExit(
   if (code === ABORTED && /heap out of memory|Allocation failed/.test(stderrTail)) {
     return failed("OutOfMemory", outOfMemory("its heap was full"));
   }
+  const failure = code === INTERPRETER_FAILED.code ? interpreterFailure(stderrTail) : undefined;
+  if (failure !== undefined) return failed("InternalError", failure);
   const guarded = GUARDED.get(code);
   const advice = `; let it run to its end and set ${idioms.value}`;
   if (guarded !== undefined) {
@@ -129,6 +134,12 @@ function judgeExit(
   if (code === 0 && stdout.length > 0) return readClaim(stdout, stdout.length, idioms, parse);
   const message = `the program ended its own process (exit code ${code}) before its result could be reported`;
   return failed("ContractViolation", `${message}${advice}`);
+}
+
+/** What the runner says about its interpreter. A program that ends with the same code says nothing of the kind. */
+function interpreterFailure(stderrTail: string): string | undefined {
+  const said = stderrTail.split("\n").findLast((line) => line.startsWith(INTERPRETER_FAILED.says));
+  return said === undefined ? undefined : oneLine(said, MAX_SAID_CHARS);
 }
 
 function outOfMemory(how: string): string {

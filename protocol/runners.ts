@@ -1,6 +1,9 @@
 /** The runners in an image, by the names in their hellos. Each runs the programs of one language. */
 export type RunnerName = "javascript" | "python";
 
+/** How a runner ends whose interpreter has failed by itself: with this exit code, and a line on stderr that begins so and says why. */
+export const INTERPRETER_FAILED = { code: 70, says: "the interpreter has failed: " } as const;
+
 /** How to start a runner in a sandbox. Its language registers this, and the engine adds the guard and the isolation. */
 export interface RunnerStart {
   /** Returns the command line, with `heapMb` megabytes of memory for the program's values, and for so many processors. */

@@ -19,7 +19,7 @@ import type {
   SandboxMessage,
   Trace,
 } from "../../protocol/messages.ts";
-import { PROGRAM_SCHEME, WORKSPACE } from "../../protocol/runners.ts";
+import { INTERPRETER_FAILED, PROGRAM_SCHEME, WORKSPACE } from "../../protocol/runners.ts";
 import { TextCap } from "../../protocol/text-cap.ts";
 import { type Connection, LONG_DIGITS, roundedPlaces } from "../node/channel.ts";
 import { LastLine } from "../node/console-capture.ts";
@@ -39,9 +39,8 @@ const FIRST_TRACE_AFTER_MS = 1_000;
 const TRACE_PAUSE_SHARE = 1 / 8;
 /** Beyond the memory of nearly every program. The bytes are outside the memory that bounds the interpreter. */
 const MAX_RANDOM_BYTES = 64 * 1024 * 1024;
-/** The exit codes by which the host knows how the program ended (execution/judge.ts). */
+/** The exit code by which the host knows that the program's memory was full (execution/judge.ts). */
 const ABORTED = 134;
-const FAILED = 70;
 
 /** Timers that the program has set. */
 interface ProgramTimer {
@@ -201,9 +200,13 @@ export class WasmProgram {
     }
     const isOutOfMemory = error instanceof OutOfMemoryError;
     this.#sendTraceNow();
-    const what = isOutOfMemory ? "the interpreter's heap out of memory" : "the interpreter failed";
-    writeAll(STDERR, Buffer.from(`${what}\n`));
-    process.exit(isOutOfMemory ? ABORTED : FAILED);
+    const { code, says } = INTERPRETER_FAILED;
+    const [why] = (error instanceof Error ? error.message : String(error)).split("\n");
+    writeAll(
+      STDERR,
+      Buffer.from(isOutOfMemory ? "the interpreter's heap out of memory\n" : `${says}${why}\n`),
+    );
+    process.exit(isOutOfMemory ? ABORTED : code);
   }
 
   /** @param json a failure as the part inside describes it. */

@@ -10,15 +10,17 @@ import * as modules from "node:module";
 import { Socket } from "node:net";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { INTERPRETER_FAILED } from "../../protocol/runners.ts";
 import { writeAll } from "../node/write-all.ts";
+import { type EmscriptenModule, shareMemory } from "./shared-memory.ts";
 import { withMaximumMemory } from "./wasm-memory.ts";
 
 const CHANNEL = 3;
 const STDOUT = 1;
 const STDERR = 2;
 const RECEIVE_BYTES = 256 * 1024;
-/** The exit code by which the host knows that the runner itself has failed (execution/judge.ts). */
-const FAILED = 70;
+/** The exit code by which the engine knows that this snapshot is of no use (sandbox/wasm/wasm-engine.ts). */
+const UNUSABLE_SNAPSHOT = 71;
 /** How long the process looks away from the channel while it waits: ever longer, so that waiting costs little. */
 const FIRST_PAUSE_MS = 0.05;
 const MAX_PAUSE_MS = 5;
@@ -55,6 +57,7 @@ interface FileSystem {
 
 interface Pyodide {
   FS: FileSystem;
+  _module: EmscriptenModule;
   makeMemorySnapshot(): Uint8Array;
   runPython(code: string): unknown;
 }
@@ -127,6 +130,9 @@ function writesTo(fd: number): Device {
   };
 }
 
+/** Whether something has been sent to the host, which is first the hello. */
+let hasGreeted = false;
+
 function openDevices(): Readonly<Record<string, Device>> {
   const waiting = new Waiting();
   const decoder = new TextDecoder();
@@ -143,7 +149,10 @@ function openDevices(): Readonly<Record<string, Device>> {
   };
   return {
     channel: {
-      ...writesTo(CHANNEL),
+      write(stream, buffer, offset, length) {
+        hasGreeted = true;
+        return writesTo(CHANNEL).write(stream, buffer, offset, length);
+      },
       read(_stream, buffer, offset, length) {
         const taken = waiting.take(length);
         buffer.set(taken, offset);
@@ -258,6 +267,7 @@ async function open(
     FS.mkdirTree(full.slice(0, full.lastIndexOf("/")));
     FS.writeFile(full, text as string);
   }
+  shareMemory(pyodide._module, memoryBytes);
   return pyodide;
 }
 
@@ -275,7 +285,10 @@ try {
   const runtime = `; Pyodide ${version.replace(/[^\w.]/g, "")}`;
   pyodide.runPython(`import platform; _ptc_start(f"Python {platform.python_version()}${runtime}")`);
 } catch (error) {
+  if (snapshotFile && snapshotFile !== "make" && !hasGreeted) leave(UNUSABLE_SNAPSHOT);
+  // That of Python ends with what was thrown, after its traceback.
   const said = error instanceof Error ? error.message : String(error);
-  writeAll(STDERR, Buffer.from(`the interpreter has failed: ${said}\n`));
-  leave(FAILED);
+  const [why] = said.trim().split("\n").slice(-1);
+  writeAll(STDERR, Buffer.from(`${INTERPRETER_FAILED.says}${why}\n`));
+  leave(INTERPRETER_FAILED.code);
 }

@@ -1,9 +1,12 @@
+import { oneLine } from "../../base/visible-text.ts";
 import type { Sandbox, SandboxOutput, SandboxSource, SandboxUse } from "../sandbox.ts";
 import { orCancelled, SandboxError } from "../sandbox-error.ts";
 
 /** The maximum number of bytes that a runner may write to its output and channel together before it gets a program. */
 const MAX_HELD_BYTES = 65_536;
 const GREETING_TIMEOUT_MS = 30_000;
+const LAST_WORDS_MS = 1_000;
+const MAX_LINE_CHARS = 500;
 
 /**
  * A sandbox that waits for its program. Everything its runner sends meanwhile, including its hello, is kept for the run that takes the
@@ -74,8 +77,6 @@ export class WaitingSandbox {
     }
   }
 
-  readonly #end = (): void => this.#lose("ended");
-
   readonly #read = (): void => {
     for (;;) {
       const chunk: Buffer | null = this.sandbox.channel.read();
@@ -90,12 +91,31 @@ export class WaitingSandbox {
     }
   };
 
+  readonly #end = (): void => {
+    if (!this.#leave()) return;
+    // The channel may be closed before the last words have come.
+    const { exited } = this.sandbox;
+    const late = new Promise((resolve) => setTimeout(resolve, LAST_WORDS_MS).unref());
+    const report = () => this.#report("ended", this.#held.lastLine);
+    Promise.race([exited, late]).then(report, report);
+  };
+
   #lose(what: string): void {
-    if (this.#state !== "waiting") return;
+    if (this.#leave()) this.#report(what, "");
+  }
+
+  #report(what: string, said: string): void {
+    const message = `a sandbox that waited for its program ${what}${said === "" ? "" : `: ${said}`}`;
+    this.#lost.resolve(new SandboxError("start_failed", message));
+  }
+
+  /** @returns whether it has waited until now. */
+  #leave(): boolean {
+    if (this.#state !== "waiting") return false;
     this.#state = "lost";
     this.#stopReading();
     this.#greeting = [];
-    this.#lost.resolve(new SandboxError("start_failed", `a sandbox that waited for its program ${what}`));
+    return true;
   }
 
   #stopReading(): void {
@@ -119,6 +139,13 @@ class HeldOutput implements SandboxOutput {
 
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
+  }
+
+  /** The last line of what the container has said on stderr, which a runner that cannot go on ends with. */
+  get lastLine(): string {
+    const said = this.#held.filter(({ stream }) => stream === "onStderr").map(({ chunk }) => chunk);
+    const [line = ""] = Buffer.concat(said).toString("utf8").trim().split("\n").slice(-1);
+    return oneLine(line, MAX_LINE_CHARS);
   }
 
   onStdout(chunk: Buffer): void {

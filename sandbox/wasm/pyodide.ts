@@ -3,21 +3,22 @@
  * is made of its memory once per user, when the runner in it is ready and no program has come near it, and each program starts from that.
  */
 
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { createHash, randomUUID } from "node:crypto";
 import {
   chmodSync,
+  lstatSync,
   mkdirSync,
   readdirSync,
   readFileSync,
   renameSync,
   rmSync,
-  statSync,
+  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { createRequire } from "node:module";
 import { homedir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { parseForeignJson } from "../../base/json.ts";
 
 /** The version whose inside the runner knows. */
@@ -26,6 +27,7 @@ export const PYODIDE_VERSION = "314.0.7";
 const LIMITS = { maxBytes: 64 * 1024, maxDepth: 8 };
 const PRIVATE = 0o700;
 const OTHERS = 0o077;
+const OTHERS_WRITE = 0o022;
 const MAX_SNAPSHOT_BYTES = 512 * 1024 * 1024;
 const MAX_MAKING_MS = 120_000;
 /** Snapshots of other versions are kept for as long as somebody may go back to them. */
@@ -55,7 +57,7 @@ export function pyodideFolder({
   XDG_CACHE_HOME,
   HOME,
 }: Readonly<Record<string, string | undefined>>): string {
-  return join(XDG_CACHE_HOME || join(HOME || homedir(), ".cache"), "ptc/pyodide");
+  return resolve(XDG_CACHE_HOME || join(HOME || homedir(), ".cache"), "ptc/pyodide");
 }
 
 /** How the process that makes a snapshot is started. It writes the snapshot to its stdout. */
@@ -64,14 +66,24 @@ export interface SnapshotCommand {
   env: NodeJS.ProcessEnv;
 }
 
-/** The snapshots of one user. */
+/**
+ * The snapshots of one user. The name of each says how long it is, so that one that is not whole is not used. What is found is looked at
+ * again for each program, because others may take it away.
+ */
 export class PyodideSnapshots {
   readonly #folder: string;
-  readonly #made = new Map<string, Promise<string | undefined>>();
+  readonly #onMaker: (maker: ChildProcess) => void;
+  /** Those that are being made. */
+  readonly #making = new Map<string, Promise<string | undefined>>();
+  readonly #makers = new Set<ChildProcess>();
 
-  /** @param folder where they are kept; by default in the user's cache. */
-  constructor(folder = pyodideFolder(process.env)) {
+  /**
+   * @param folder where they are kept; by default in the user's cache.
+   * @param onMaker called with each process that makes a snapshot.
+   */
+  constructor(folder = pyodideFolder(process.env), onMaker: (maker: ChildProcess) => void = () => {}) {
     this.#folder = folder;
+    this.#onMaker = onMaker;
   }
 
   /**
@@ -80,23 +92,57 @@ export class PyodideSnapshots {
    * @param parts everything that the memory depends on.
    * @returns `undefined` where none can be made or kept. Programs then start without one.
    */
-  file(parts: readonly string[], command: SnapshotCommand): Promise<string | undefined> {
+  async file(parts: readonly string[], command: SnapshotCommand): Promise<string | undefined> {
     const key = createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 32);
-    const known = this.#made.get(key) ?? this.#find(key, command).catch(() => undefined);
-    this.#made.set(key, known);
-    return known;
+    try {
+      if (!prepareFolder(this.#folder)) return undefined;
+      return this.#find(key) ?? (await this.#makeOnce(key, command));
+    } catch {
+      return undefined;
+    }
   }
 
-  async #find(key: string, command: SnapshotCommand): Promise<string | undefined> {
-    mkdirSync(this.#folder, { recursive: true, mode: PRIVATE });
-    if (!isPrivate(this.#folder)) return undefined;
-    const file = join(this.#folder, `${key}.bin`);
-    if (statSync(file, { throwIfNoEntry: false }) !== undefined) return file;
-    const made = await make(command);
-    if (made === undefined) return undefined;
+  /** Takes away one that cannot be loaded. */
+  remove(file: string): void {
+    rmSync(file, { force: true });
+  }
+
+  /** Ends the processes that make snapshots. Who waits for one gets none. */
+  close(): void {
+    for (const maker of this.#makers) maker.kill("SIGKILL");
+  }
+
+  #find(key: string): string | undefined {
+    for (const name of readdirSync(this.#folder)) {
+      const [, bytes] = name.startsWith(`${key}-`) ? (/-(\d+)\.bin$/.exec(name) ?? []) : [];
+      if (bytes === undefined) continue;
+      const file = join(this.#folder, name);
+      if (isOwnFile(file, Number(bytes))) {
+        // Tells this one, which is in use, from old ones.
+        const now = new Date();
+        utimesSync(file, now, now);
+        return file;
+      }
+      rmSync(file, { force: true, recursive: true });
+    }
+    return undefined;
+  }
+
+  #makeOnce(key: string, command: SnapshotCommand): Promise<string | undefined> {
+    const known = this.#making.get(key);
+    if (known !== undefined) return known;
+    const made = this.#make(key, command).finally(() => this.#making.delete(key));
+    this.#making.set(key, made);
+    return made;
+  }
+
+  async #make(key: string, command: SnapshotCommand): Promise<string | undefined> {
+    const memory = await this.#run(command);
+    if (memory === undefined) return undefined;
+    const file = join(this.#folder, `${key}-${memory.length}.bin`);
     const unfinished = join(this.#folder, `${randomUUID()}.part`);
     try {
-      writeFileSync(unfinished, made, { mode: 0o600 });
+      writeFileSync(unfinished, memory, { mode: 0o600, flush: true });
       renameSync(unfinished, file);
     } finally {
       rmSync(unfinished, { force: true });
@@ -108,40 +154,62 @@ export class PyodideSnapshots {
   #removeOld(newest: string): void {
     for (const name of readdirSync(this.#folder)) {
       const file = join(this.#folder, name);
-      const found = statSync(file, { throwIfNoEntry: false });
+      const found = lstatSync(file, { throwIfNoEntry: false });
       if (file !== newest && found !== undefined && Date.now() - found.mtimeMs > KEPT_MS)
         rmSync(file, { force: true });
     }
   }
+
+  #run({ args, env }: SnapshotCommand): Promise<Buffer | undefined> {
+    const maker = spawn(process.execPath, [...args], {
+      env,
+      // It looks for a channel, as every runner does, and gets nothing from it.
+      stdio: ["ignore", "pipe", "ignore", "pipe"],
+      windowsHide: true,
+      timeout: MAX_MAKING_MS,
+      killSignal: "SIGKILL",
+    });
+    this.#makers.add(maker);
+    this.#onMaker(maker);
+    const pieces: Buffer[] = [];
+    let bytes = 0;
+    maker.stdout?.on("data", (piece: Buffer) => {
+      bytes += piece.length;
+      if (bytes > MAX_SNAPSHOT_BYTES) maker.kill("SIGKILL");
+      else pieces.push(piece);
+    });
+    return new Promise((resolve) => {
+      const end = (memory?: Buffer) => {
+        this.#makers.delete(maker);
+        resolve(memory);
+      };
+      maker.once("error", () => end());
+      maker.once("close", (code) => end(code === 0 && bytes > 0 ? Buffer.concat(pieces) : undefined));
+    });
+  }
 }
 
-/** Whether nobody but this user can put a file into a folder. Windows keeps a user's cache from others itself. */
-function isPrivate(folder: string): boolean {
+/**
+ * Makes a folder, or sees to it that nobody but this user can put a file into it. What others may have put there before goes.
+ * Windows keeps a user's cache from others itself.
+ *
+ * @returns whether it can be used.
+ */
+function prepareFolder(folder: string): boolean {
+  mkdirSync(folder, { recursive: true, mode: PRIVATE });
   if (process.platform === "win32") return true;
-  const { uid, mode } = statSync(folder);
-  if (uid !== process.getuid?.()) return false;
-  if ((mode & OTHERS) !== 0) chmodSync(folder, PRIVATE);
+  const found = lstatSync(folder);
+  if (!found.isDirectory() || found.uid !== process.getuid?.()) return false;
+  if ((found.mode & OTHERS) !== 0) chmodSync(folder, PRIVATE);
+  if ((found.mode & OTHERS_WRITE) !== 0)
+    for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true, force: true });
   return true;
 }
 
-function make({ args, env }: SnapshotCommand): Promise<Buffer | undefined> {
-  const child = spawn(process.execPath, [...args], {
-    env,
-    // It looks for a channel, as every runner does, and gets nothing from it.
-    stdio: ["ignore", "pipe", "ignore", "pipe"],
-    windowsHide: true,
-    timeout: MAX_MAKING_MS,
-    killSignal: "SIGKILL",
-  });
-  const pieces: Buffer[] = [];
-  let bytes = 0;
-  child.stdout?.on("data", (piece: Buffer) => {
-    bytes += piece.length;
-    if (bytes > MAX_SNAPSHOT_BYTES) child.kill("SIGKILL");
-    else pieces.push(piece);
-  });
-  return new Promise((resolve) => {
-    child.once("error", () => resolve(undefined));
-    child.once("close", (code) => resolve(code === 0 && bytes > 0 ? Buffer.concat(pieces) : undefined));
-  });
+/** Whether this is a file of this user that nobody else writes, of this length. */
+function isOwnFile(path: string, bytes: number): boolean {
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  if (found === undefined || !found.isFile() || found.size !== bytes) return false;
+  if (process.platform === "win32") return true;
+  return found.uid === process.getuid?.() && (found.mode & OTHERS_WRITE) === 0;
 }

@@ -18,7 +18,7 @@ import type {
   StartedSandbox,
   StoredImage,
 } from "../sandbox-engine.ts";
-import { SandboxError } from "../sandbox-error.ts";
+import { orCancelled, SandboxError } from "../sandbox-error.ts";
 import { ProcessKeeper } from "./process-keeper.ts";
 import { findPyodide, type Pyodide, PyodideSnapshots } from "./pyodide.ts";
 import { WASM_ADVICE, WASM_LACKS } from "./wasm-advice.ts";
@@ -30,6 +30,9 @@ const RUNNER = "runner.mjs";
 const PYTHON_RUNNER = "python.mjs";
 /** Has the Python runner make a snapshot of itself (runner-image/wasm/python.ts). */
 const MAKE = "make";
+/** The exit code of a Python runner that cannot begin from its snapshot (runner-image/wasm/python.ts). */
+const UNUSABLE_SNAPSHOT = 71;
+const MAX_BEGIN_MS = 30_000;
 /** What Pyodide gives to Python of JavaScript runs no text of Python's. */
 const NO_CODE_FROM_TEXTS = "--disallow-code-generation-from-strings";
 const MB = 1024 * 1024;
@@ -60,6 +63,8 @@ export class WasmEngine implements SandboxEngine {
   readonly #folder: string;
   readonly #live = new Map<string, { child: ChildProcess; owner: string }>();
   readonly #keeper = new ProcessKeeper();
+  /** Aborted for what waits for a snapshot. */
+  #closing = new AbortController();
   #digest: string | undefined;
 
   readonly #findPyodide: () => Pyodide | string;
@@ -68,7 +73,7 @@ export class WasmEngine implements SandboxEngine {
   constructor({ folder, findPyodide: find = () => findPyodide(folder), snapshots }: WasmOptions) {
     this.#folder = folder;
     this.#findPyodide = find;
-    this.#snapshots = new PyodideSnapshots(snapshots);
+    this.#snapshots = new PyodideSnapshots(snapshots, (maker) => this.#keeper.watch(maker));
   }
 
   async describe(): Promise<EngineDescription> {
@@ -114,17 +119,26 @@ export class WasmEngine implements SandboxEngine {
   }
 
   async close(): Promise<void> {
+    this.#closing.abort();
+    this.#closing = new AbortController();
+    this.#snapshots.close();
     this.#keeper.close();
   }
 
   async start(request: SandboxRequest, output: SandboxOutput): Promise<StartedSandbox> {
-    const { runner, limits, owner, onRequested } = request;
-    const interpreterMb = Math.floor(limits.memoryMb * INTERPRETER_SHARE);
-    const heapMb = Math.max(MIN_HEAP_MB, limits.memoryMb - interpreterMb);
-    const args =
-      runner === "javascript"
-        ? this.#javascript(heapMb, interpreterMb)
-        : await this.#python(heapMb, Math.max(MIN_PYTHON_MB, interpreterMb));
+    const { memoryMb } = request.limits;
+    const interpreterMb = Math.floor(memoryMb * INTERPRETER_SHARE);
+    const heapMb = Math.max(MIN_HEAP_MB, memoryMb - interpreterMb);
+    if (request.runner === "javascript")
+      return this.#spawn(this.#javascript(heapMb, interpreterMb), request, output);
+    return this.#startPython(heapMb, Math.max(MIN_PYTHON_MB, interpreterMb), request, output);
+  }
+
+  async #spawn(
+    args: string[],
+    { owner, onRequested }: SandboxRequest,
+    output: SandboxOutput,
+  ): Promise<WasmSandbox> {
     const child = spawn(process.execPath, args, {
       cwd: this.#folder,
       env: cleanEnvironment(),
@@ -152,8 +166,13 @@ export class WasmEngine implements SandboxEngine {
     ];
   }
 
-  /** @throws SandboxError `start_failed` if Pyodide is not installed. */
-  async #python(heapMb: number, interpreterMb: number): Promise<string[]> {
+  /** @throws SandboxError `start_failed` if Pyodide is not installed, `cancelled`. */
+  async #startPython(
+    heapMb: number,
+    interpreterMb: number,
+    request: SandboxRequest,
+    output: SandboxOutput,
+  ): Promise<StartedSandbox> {
     const pyodide = this.#findPyodide();
     if (typeof pyodide === "string") throw new SandboxError("start_failed", pyodide);
     const { folder, version } = pyodide;
@@ -165,8 +184,18 @@ export class WasmEngine implements SandboxEngine {
       ...[folder, String(interpreterMb * MB), version, ...rest],
     ];
     const parts = [version, this.#imageDigest() ?? "", process.versions.node];
-    const snapshot = await this.#snapshots.file(parts, { args: command([], MAKE), env: cleanEnvironment() });
-    return snapshot === undefined ? command([]) : command([snapshot], snapshot);
+    const found = this.#snapshots.file(parts, { args: command([], MAKE), env: cleanEnvironment() });
+    const { signal = this.#closing.signal } = request;
+    const snapshot = await orCancelled(found, AbortSignal.any([signal, this.#closing.signal]));
+    if (snapshot === undefined) return this.#spawn(command([]), request, output);
+    const started = await this.#spawn(command([snapshot], snapshot), request, output);
+    const code = await started.begun(request.signal).catch(async (error: unknown) => {
+      await started.kill();
+      throw error;
+    });
+    if (code !== UNUSABLE_SNAPSHOT) return started;
+    this.#snapshots.remove(snapshot);
+    return this.#spawn(command([]), { ...request, onRequested: undefined }, output);
   }
 
   /** A digest of the runner and of the interpreter; undefined where they were not built. */
@@ -243,6 +272,22 @@ class WasmSandbox implements StartedSandbox {
         onEnd();
         resolve({ code: code ?? SIGNALLED + (signal === null ? 0 : constants.signals[signal]) });
       });
+    });
+  }
+
+  /** Waits for a time until the runner has said something. @returns its exit code, if it has ended before by itself. */
+  begun(signal: AbortSignal | undefined): Promise<number | null> {
+    const channel = this.#child.stdio[CHANNEL] as Duplex;
+    const said = Promise.withResolvers<number | null>();
+    // The end of the channel is readable too, and the exit code comes after it.
+    const look = () => channel.readableLength > 0 && said.resolve(null);
+    channel.on("readable", look);
+    this.#child.once("exit", said.resolve);
+    const late = setTimeout(said.resolve, MAX_BEGIN_MS, null);
+    return orCancelled(said.promise, signal).finally(() => {
+      clearTimeout(late);
+      channel.off("readable", look);
+      this.#child.off("exit", said.resolve);
     });
   }
 

@@ -78,6 +78,8 @@ describe("judging how a program ended", () => {
     ["OutOfMemory", exited(137), "", "killed"],
     ["OutOfMemory", exited(134), "FATAL ERROR: JavaScript heap out of memory", "heap"],
     ["OutputLimit", { kind: "overflow", stream: "stderr" }, "", "stderr"],
+    ["InternalError", exited(70), "printed\nthe interpreter has failed: out of order\n", "out of order"],
+    ["ContractViolation", exited(70), "printed\n", "exit code 70"],
   ])("tells %s", (type, ending, stderr, message) => {
     const verdict = judge(ending, Buffer.alloc(0), stderr, WAYS);
     expect(verdict).toMatchObject({ ok: false, error: { type, message: expect.stringContaining(message) } });

@@ -56,6 +56,18 @@ describe("a sandbox that waits for its program", () => {
     expect(played.disposed).toBe(1);
   });
 
+  it("says with what last line on stderr it ended, without what would change a terminal", async () => {
+    const { played, start } = playedSandbox();
+    const started = start();
+    await Promise.resolve();
+    played.output?.onStderr(Buffer.from("first\nthe interpreter has failed: \x1b[2Jno mem"));
+    played.output?.onStderr(Buffer.from("ory\n"));
+    played.exit({ code: 70 });
+    const error: unknown = await started.catch((reason: unknown) => reason);
+    expect(String(error)).toMatch(/waited for its program ended: the interpreter has failed: .*no memory$/);
+    expect(String(error)).not.toContain("\x1b");
+  });
+
   it("is given once, with all that it has said and written, up to the last byte that may be held", async () => {
     const { played, sandbox, start } = playedSandbox();
     played.runner.write(FULL);
