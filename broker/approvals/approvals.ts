@@ -12,7 +12,7 @@ import { NOT_SAMPLED, type SamplingAnswer, type SamplingRequest } from "../elici
 import type { CallFlow } from "../flow/run-flow.ts";
 import { describeValues } from "../policy/data-flow.ts";
 import { type ArgumentPattern, matchesArguments } from "./argument-pattern.ts";
-import type { Plan } from "./plan.ts";
+import type { Plan, PlannedCall } from "./plan.ts";
 import { type KeptPlan, PlanInForce } from "./plan-in-force.ts";
 
 /** A question for a person. The answer holds for this run, this definition of the tool, and these arguments. */
@@ -196,6 +196,8 @@ const APPROVALS = { once: "approved-once", run: "approved-for-run", denied: "den
 export interface ApprovalsSoFar {
   state: ApprovalState;
   grants: readonly Grant[];
+  /** What a person has denied or kept, as `Grants.reserved` lists it. */
+  reserved?: readonly string[] | undefined;
   /** The plan that somebody has answered. */
   plan?: KeptPlan | undefined;
   /** The plan of the question that is open. */
@@ -263,7 +265,7 @@ export class RunApprovals {
     this.#events = events;
     this.#options = options;
     this.#answered = options.answered;
-    this.#grants = options.shared ?? new Grants(options.earlier?.grants);
+    this.#grants = options.shared ?? new Grants(options.earlier?.grants, options.earlier?.reserved);
     const { plan } = options.earlier ?? {};
     this.#plan = plan && new PlanInForce(plan);
     this.#state = options.earlier?.state ?? "NOT_REQUIRED";
@@ -275,10 +277,13 @@ export class RunApprovals {
   }
 
   get soFar(): ApprovalsSoFar {
+    const reserved = this.#grants.reserved();
+    const isShared = this.#options.shared !== undefined;
     return {
       // What is the conversation's stays there, so that nothing of it counts twice.
       state: this.#state,
-      grants: this.#options.shared === undefined ? this.#grants.list() : [],
+      grants: isShared ? [] : this.#grants.list(),
+      ...(isShared || reserved.length === 0 ? {} : { reserved }),
       ...(this.#plan === undefined ? {} : { plan: this.#plan.kept(this.#askingAlone) }),
       ...(this.#asking === undefined ? {} : { asked: this.#asking }),
     };
@@ -396,15 +401,17 @@ export class RunApprovals {
       if (matched.kind === "unplanned") this.#plan = undefined;
     }
     const isByItself = matched?.kind === "by-itself";
+    const argumentsDigest = await digestInTurns(args ?? null);
+    const call = { tool: namespacedName, definitionDigest, argumentsDigest };
+    // A person has said something about it, or was promised that anything else is asked about.
+    const isForPerson = matched !== undefined || this.#grants.isReserved(call);
     const asked: ApprovalRequest = {
       runId: this.#runId,
-      tool: tool.namespacedName,
-      definitionDigest: tool.definitionDigest,
+      ...call,
       arguments: args,
-      argumentsDigest: await digestInTurns(args ?? null),
       isAgain: this.#grants.asked.has(key),
       ...(reason === undefined ? {} : { reason }),
-      ...(reviewer === undefined ? {} : { reviewer }),
+      ...(reviewer === undefined || isForPerson ? {} : { reviewer }),
       ...(flow === undefined ? {} : { origins: describeValues(flow) }),
       claims: { server: tool.server, description: tool.description, annotations: tool.annotations },
       ...(matched?.kind === "unplanned" ? { differs: matched.differs } : {}),
@@ -494,7 +501,11 @@ export class RunApprovals {
     }
     const isDenied = decision === "denied" || decision === "later";
     const { plan } = request;
+    if (decision === "denied" && isUnasked !== true && by !== request.reviewer) this.#grants.reserve(request);
     const isOfPlan = plan !== undefined && calls !== undefined && decision !== "run" && decision !== "later";
+    if (isOfPlan)
+      for (const [index, call] of plan.calls.entries())
+        if (call.asks && !calls.includes(index + 1)) this.#grants.reserve(call);
     if (isOfPlan)
       this.#plan = new PlanInForce({
         plan,
@@ -541,14 +552,39 @@ interface Grant {
   proof?: Proof | undefined;
 }
 
-/** The grants of one run, or of the direct calls of one conversation. */
+/** A call by its digests. */
+type DigestedCall = Pick<ApprovalRequest, "tool" | "definitionDigest" | "argumentsDigest">;
+
+/** The grants of one run, or of the direct calls of one conversation, and what in it is for a person alone. */
 export class Grants {
   /** The tools that somebody was asked about, with their definitions. */
   readonly asked = new Set<string>();
   readonly #grants: Grant[];
+  readonly #reserved: Set<string>;
 
-  constructor(grants: readonly Grant[] = []) {
+  constructor(grants: readonly Grant[] = [], reserved: readonly string[] = []) {
     this.#grants = grants.map((grant) => ({ ...grant }));
+    this.#reserved = new Set(reserved);
+  }
+
+  /**
+   * A person has denied a call, or keeps it for a question of its own: no reviewer answers about it from now on. Of a planned call whose
+   * values were not all known, no other call of the tool with this definition is told apart.
+   */
+  reserve(call: DigestedCall & Partial<Pick<PlannedCall, "open" | "undecided">>): void {
+    const { open = [], undecided = [] } = call;
+    const isKnown = open.length === 0 && undecided.length === 0;
+    this.#reserved.add(keyOf(call, isKnown ? call.argumentsDigest : ANY));
+  }
+
+  /** Whether a call is for a person alone. */
+  isReserved(call: DigestedCall): boolean {
+    return [call.argumentsDigest, ANY].some((args) => this.#reserved.has(keyOf(call, args)));
+  }
+
+  /** What is for a person alone, for a run that is suspended. */
+  reserved(): string[] {
+    return [...this.#reserved];
   }
 
   add(grant: Grant): void {
@@ -572,4 +608,11 @@ export class Grants {
   list(): Grant[] {
     return this.#grants.map((grant) => ({ ...grant }));
   }
+}
+
+/** In the place of the digest of arguments: any arguments. */
+const ANY = "*";
+
+function keyOf({ tool, definitionDigest }: DigestedCall, argumentsDigest: string): string {
+  return `${tool} ${definitionDigest} ${argumentsDigest}`;
 }

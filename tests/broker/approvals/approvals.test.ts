@@ -4,6 +4,7 @@ import {
   type Approver,
   complete,
   countsProven,
+  Grants,
   isProven,
   LATER,
   NOT_PROVEN,
@@ -12,6 +13,8 @@ import {
   type RunApprovalsOptions,
   UNASKED,
 } from "../../../broker/approvals/approvals.ts";
+import { type PlannedCall, planOf } from "../../../broker/approvals/plan.ts";
+import { digestOf } from "../../../protocol/canonical-json.ts";
 
 const tool = { namespacedName: "mcp__desk__send", definitionDigest: "sha256:1" } as Parameters<
   RunApprovals["approve"]
@@ -235,6 +238,88 @@ describe("the approvals of a run", () => {
     await expect(approvals.approve(tool, 1, signal)).rejects.toThrow("gone");
     expect((await approvals.approve(tool, 2, signal)).decision).toBe("denied");
     expect(approvals.waiting).toBe(0);
+  });
+});
+
+describe("a reviewer", () => {
+  const REVIEWER = "interceptors.reviewer";
+  const BY_PERSON: ApprovalAnswer = { decision: "denied", by: "ann" };
+  const planned = (args: unknown, more: Partial<PlannedCall> = {}): PlannedCall => ({
+    ...{ tool: tool.namespacedName, server: "desk", definitionDigest: tool.definitionDigest, after: 0 },
+    ...{ arguments: args, argumentsDigest: digestOf(args), asks: true, open: [], undecided: [], ...more },
+  });
+
+  /** Which of these calls, one after another, the reviewer may answer. A person answers the others, and the reviewer allows. */
+  async function reviewed(
+    all: readonly unknown[],
+    {
+      reviewer = (args: unknown) => (args === all[0] ? undefined : REVIEWER),
+      ...options
+    }: RunApprovalsOptions & { reviewer?: (args: unknown) => string | undefined } = {},
+    byPerson: ApprovalAnswer = BY_PERSON,
+  ) {
+    const named: boolean[] = [];
+    const approvals = new RunApprovals(
+      "run-1",
+      {
+        ask: async ({ reviewer: by }) => {
+          named.push(by !== undefined);
+          return by === undefined ? byPerson : { decision: "once", by };
+        },
+      },
+      {},
+      options,
+    );
+    for (const args of all) await approvals.approve(tool, args, signal, { reviewer: reviewer(args) });
+    return { named, approvals };
+  }
+
+  it("answers no call that a person has denied, also over a suspension and in a conversation", async () => {
+    const denied = { to: "bob" };
+    const other = { to: "cem" };
+    const { named, approvals } = await reviewed([denied, denied, other]);
+    expect(named).toEqual([false, false, true]);
+    const again = { reviewer: () => REVIEWER };
+    const resumed = { ...again, earlier: structuredClone(approvals.soFar) };
+    expect((await reviewed([denied, other], resumed)).named).toEqual([false, true]);
+    const shared = new Grants();
+    await reviewed([denied], { shared });
+    expect((await reviewed([denied, other], { ...again, shared })).named).toEqual([false, true]);
+  });
+
+  it("answers again where it has denied the call itself, or nobody was there to be asked", async () => {
+    const args = { to: "bob" };
+    const approvals = new RunApprovals("run-1", {
+      ask: async ({ reviewer = "nobody" }) => ({ decision: "denied", by: reviewer }),
+    });
+    for (let i = 0; i < 2; i++)
+      expect(await approvals.approve(tool, args, signal, { reviewer: REVIEWER })).toMatchObject({
+        by: REVIEWER,
+      });
+    const unasked = new Grants();
+    await reviewed([args], { shared: unasked }, UNASKED);
+    const { named } = await reviewed([args], { shared: unasked, reviewer: () => REVIEWER });
+    expect(named).toEqual([true]);
+  });
+
+  it.each<[string, { calls: PlannedCall[]; approved: number[]; kept?: number[] }, unknown[]]>([
+    ["the plan does not have", { calls: [planned(1)], approved: [1] }, [1, 2]],
+    ["was denied there", { calls: [planned(1), planned(2)], approved: [1] }, [1, 2, 2]],
+    ["was denied there once the plan is over", { calls: [planned(1), planned(2)], approved: [1] }, [1, 3, 2]],
+    ["is kept there", { calls: [planned(1), planned(2)], approved: [1], kept: [2] }, [1, 2]],
+    [
+      "was denied there before its values were known",
+      { calls: [planned(1), planned({ to: "<>" }, { undecided: [["to"]] })], approved: [1] },
+      [1, 3, { to: "bob" }],
+    ],
+  ])("leaves to a person who has answered a plan what %s", async (_, { calls, approved, kept }, all) => {
+    let plans = 0;
+    const { named } = await reviewed(
+      all,
+      { plan: async () => (plans++ === 0 ? planOf(calls) : undefined) },
+      { decision: "once", by: "ann", calls: approved, kept },
+    );
+    expect(named).not.toContain(true);
   });
 });
 
