@@ -13,7 +13,7 @@ import type { CallFlow } from "../flow/run-flow.ts";
 import { describeValues } from "../policy/data-flow.ts";
 import { type ArgumentPattern, matchesArguments } from "./argument-pattern.ts";
 import type { Plan, PlannedCall } from "./plan.ts";
-import { type KeptPlan, PlanInForce } from "./plan-in-force.ts";
+import { type Ending, type KeptPlan, PlanInForce } from "./plan-in-force.ts";
 
 /** A question for a person. The answer holds for this run, this definition of the tool, and these arguments. */
 export interface ApprovalRequest {
@@ -325,9 +325,9 @@ export class RunApprovals {
     return matched === undefined || matched.kind === "unplanned" ? undefined : matched.number;
   }
 
-  /** A call of the plan has ended. @param answer what the program gets; `undefined` if the call failed. */
-  ended(planned: number | undefined, answer: unknown): void {
-    if (planned !== undefined) this.#plan?.end(planned, answer);
+  /** A call of the plan has ended. */
+  ended(planned: number | undefined, ending: Ending): void {
+    if (planned !== undefined) this.#plan?.end(planned, ending);
   }
 
   /** A call that only reads, and that needs no approval, has ended. The program does not have its answer yet. */
@@ -394,7 +394,7 @@ export class RunApprovals {
         return { decision: "approved-once", by: plan.by, planned: matched.number };
       if (matched.kind === "denied") {
         this.#state = "DENIED";
-        plan.end(matched.number, undefined);
+        plan.end(matched.number, "failed");
         return { decision: "denied", by: plan.by };
       }
       // What is not as it was approved ends the plan: the person is asked anew, about all that follows.
@@ -424,7 +424,7 @@ export class RunApprovals {
       this.#grants.asked.add(key);
       const approval = this.#note(request, tool.server, answer);
       if (!isByItself) return approval;
-      if (approval.decision === "denied") plan?.end(matched.number, undefined);
+      if (approval.decision === "denied") plan?.end(matched.number, "failed");
       return { ...approval, planned: matched.number };
     } finally {
       this.#asking = undefined;
