@@ -1,8 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { type ApprovalAnswer, type ApprovalRequest, RunApprovals } from "../../broker/approvals/approvals.ts";
-import { type CallOutcome, Dispatcher } from "../../broker/dispatcher.ts";
 import { planOf } from "../../broker/approvals/plan.ts";
+import { type CallOutcome, Dispatcher } from "../../broker/dispatcher.ts";
 import { PolicyAuthorizer } from "../../broker/policy/authorizer.ts";
 import type { Policy } from "../../broker/policy/policy.ts";
 import { IsolatingValidator } from "../../broker/schemas/schema-validator.ts";
@@ -81,7 +81,14 @@ async function play({ tool, policy, answer, approve = [], answeredAfterMs = 0, c
   });
   const plan = planOf([
     {
-      ...{ tool: NAME, server: "my-files", definitionDigest: "d1", arguments: { path: "a" }, asks: true, rule: "approvals.default: annotated" },
+      ...{
+        tool: NAME,
+        server: "my-files",
+        definitionDigest: "d1",
+        arguments: { path: "a" },
+        asks: true,
+        rule: "approvals.default: annotated",
+      },
       ...{ argumentsDigest: digestOf({ path: "a" }), open: [], undecided: [], after: 0, again: rest.again },
     },
   ]);

@@ -224,6 +224,30 @@ describe("what was approved again and again", () => {
     );
   });
 
+  it("is not what a reviewer approved, and nothing that one denied passes", async () => {
+    const by = ["interceptors.reviewer", "managed interceptors.reviewer"];
+    const call = { tool: SEND, from: 0, took: 1, decision: "approved-once" };
+    for (const [decision, all] of [
+      ["approved-once", { suggestions: [], without: [], questions: 0 }],
+      ["denied", { suggestions: [], without: [{ tool: SEND }], questions: 5 }],
+    ] as const) {
+      const archive = new MemoryStore();
+      const approver = decision === "denied" ? "ann" : undefined;
+      for (const [index, args] of mails.entries())
+        await archiveIn(archive, {
+          calls: [{ ...call, arguments: args, approver: approver ?? by[index % 2] }],
+        });
+      if (decision === "denied")
+        for (const [index, each] of by.entries())
+          await archiveIn(archive, {
+            calls: [{ ...call, decision, arguments: mails[index], approver: each }],
+          });
+      expect(await suggestEntries(archive, { policy: { files: [] } } as never, {}, () => {})).toMatchObject(
+        all,
+      );
+    }
+  });
+
   it("is found in the archive, by who answered and by what asked", async () => {
     const archive = new MemoryStore();
     const call = { tool: SEND, from: 0, took: 1, decision: "approved-once", approver: "ann" };
