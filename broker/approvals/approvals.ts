@@ -36,9 +36,12 @@ export interface ApprovalRequest {
   plan?: Plan;
   /** Why an approved plan does not cover the call, in one line. */
   differs?: string;
-  /** The check that may answer about this call in the place of a person, as the audit log calls it. */
-  reviewer?: string;
 }
+
+/** What a reviewer says of a question: its answer, or that it leaves the question to a person, and why. */
+export type Review =
+  | { readonly kind: "answered"; readonly answer: ApprovalAnswer }
+  | { readonly kind: "left"; readonly by: string; readonly why: string };
 
 /** What a server claims about its tool. */
 interface ToolClaims {
@@ -131,6 +134,12 @@ export function countsProven(answer: ApprovalAnswer, required: RequiredProof): A
 export interface Approver {
   ask(request: ApprovalRequest, signal: AbortSignal): Promise<ApprovalAnswer>;
   /**
+   * Puts a request to a reviewer, before a person is asked. Resolves with `undefined` if there is none.
+   *
+   * @param reviewer the check that may answer in the place of a person, as the audit log calls it.
+   */
+  review?(request: ApprovalRequest, reviewer: string, signal: AbortSignal): Promise<Review | undefined>;
+  /**
    * Called when the answer that counts was given elsewhere before this approver's own.
    *
    * @param answer the answer, if it is known.
@@ -156,6 +165,7 @@ export function complete(approver: Approver): CompleteApprover {
   return {
     provesBy: approver.provesBy,
     ask: (request, signal) => approver.ask(request, signal),
+    review: async (request, reviewer, signal) => approver.review?.(request, reviewer, signal),
     answeredElsewhere: (request, answer) => approver.answeredElsewhere?.(request, answer),
     elicit: async (elicitation, signal) => approver.elicit?.(elicitation, signal) ?? NOT_ASKED,
     sample: async (request, signal) => approver.sample?.(request, signal) ?? NOT_SAMPLED,
@@ -218,6 +228,12 @@ export interface RunApprovalsOptions {
   suspend?: ((request: ApprovalRequest, ticket: string | undefined) => Promise<ApprovalAnswer>) | undefined;
   /** Finds out what the program will change from this call on. If absent, each call is asked about. `giveUp` aborts when a server asks something. */
   plan?: ((request: ApprovalRequest, giveUp: AbortSignal) => Promise<Plan | undefined>) | undefined;
+}
+
+/** Why a person is asked whom a reviewer left the question. */
+function reasonOf({ reason }: ApprovalRequest, { by, why }: Extract<Review, { kind: "left" }>): string {
+  const left = `${by} leaves it to a person: ${why}`;
+  return reason === undefined ? left : `${reason}; ${left}`;
 }
 
 /** Identifies the question that an answer counts for. */
@@ -411,12 +427,15 @@ export class RunApprovals {
       arguments: args,
       isAgain: this.#grants.asked.has(key),
       ...(reason === undefined ? {} : { reason }),
-      ...(reviewer === undefined || isForPerson ? {} : { reviewer }),
       ...(flow === undefined ? {} : { origins: describeValues(flow) }),
       claims: { server: tool.server, description: tool.description, annotations: tool.annotations },
       ...(matched?.kind === "unplanned" ? { differs: matched.differs } : {}),
     };
-    const request = isByItself ? asked : await this.#planned(asked);
+    const review =
+      reviewer === undefined || isForPerson ? undefined : await this.#review(asked, reviewer, tool, signal);
+    if (review?.kind === "answered") return this.#note(asked, tool.server, review.answer, true);
+    const left = review === undefined ? asked : { ...asked, reason: reasonOf(asked, review) };
+    const request = isByItself ? left : await this.#planned(left);
     this.#asking = request.plan;
     if (isByItself) this.#askingAlone = matched.number;
     try {
@@ -432,13 +451,38 @@ export class RunApprovals {
     }
   }
 
+  /** Asks a reviewer, unless a person has answered the question already. */
+  async #review(
+    asked: ApprovalRequest,
+    reviewer: string,
+    { server, namespacedName }: Tool,
+    signal: AbortSignal,
+  ): Promise<Review | undefined> {
+    if (this.#isAnswered(this.#asEarlier(asked))) return undefined;
+    const review = await this.#approver.review(asked, reviewer, signal);
+    if (review?.kind === "left")
+      this.#events.onDecision?.({
+        ...{ server, tool: namespacedName, decision: "ask" },
+        ...{ rule: review.by, reason: review.why },
+      });
+    return review;
+  }
+
+  #isAnswered(asked: ApprovalRequest): boolean {
+    return this.#answered !== undefined && this.#answered.digest === questionDigest(asked);
+  }
+
+  /** The question with the plan that was shown before the run was suspended. */
+  #asEarlier(asked: ApprovalRequest): ApprovalRequest {
+    const earlier = this.#options.earlier?.asked;
+    return earlier === undefined ? asked : { ...asked, plan: earlier };
+  }
+
   /** The question with what the program will change from this call on. */
   async #planned(asked: ApprovalRequest): Promise<ApprovalRequest> {
-    const earlier = this.#options.earlier?.asked;
-    const answered = this.#answered?.digest;
-    const again = earlier === undefined ? asked : { ...asked, plan: earlier };
+    const again = this.#asEarlier(asked);
     // The answer for which the run was suspended is to the question with the plan that was shown.
-    if (answered !== undefined && answered === questionDigest(again)) return again;
+    if (this.#isAnswered(again)) return again;
     if (this.#options.plan === undefined || this.#approver.asksNobody(asked.tool)) return asked;
     const plan = await this.#options.plan(asked, this.#planning.signal);
     return plan === undefined ? asked : { ...asked, plan };
@@ -490,7 +534,7 @@ export class RunApprovals {
     });
   }
 
-  #note(request: ApprovalRequest, server: string, answer: ApprovalAnswer): Approval {
+  #note(request: ApprovalRequest, server: string, answer: ApprovalAnswer, isByReviewer = false): Approval {
     const { decision, by, how, isUnasked, why, except, atMost, proof, calls, kept } = answer;
     if (decision === "run") {
       const { tool, definitionDigest } = request;
@@ -501,7 +545,7 @@ export class RunApprovals {
     }
     const isDenied = decision === "denied" || decision === "later";
     const { plan } = request;
-    if (decision === "denied" && isUnasked !== true && by !== request.reviewer) this.#grants.reserve(request);
+    if (decision === "denied" && isUnasked !== true && !isByReviewer) this.#grants.reserve(request);
     const isOfPlan = plan !== undefined && calls !== undefined && decision !== "run" && decision !== "later";
     if (isOfPlan)
       for (const [index, call] of plan.calls.entries())

@@ -262,9 +262,13 @@ describe("a reviewer", () => {
     const approvals = new RunApprovals(
       "run-1",
       {
-        ask: async ({ reviewer: by }) => {
-          named.push(by !== undefined);
-          return by === undefined ? byPerson : { decision: "once", by };
+        ask: async () => {
+          named.push(false);
+          return byPerson;
+        },
+        review: async (_, by) => {
+          named.push(true);
+          return { kind: "answered", answer: { decision: "once", by } };
         },
       },
       {},
@@ -273,6 +277,71 @@ describe("a reviewer", () => {
     for (const args of all) await approvals.approve(tool, args, signal, { reviewer: reviewer(args) });
     return { named, approvals };
   }
+
+  it("is asked before a plan is made, and a plan is made of what it leaves to a person", async () => {
+    const happened: unknown[] = [];
+    const approvals = new RunApprovals(
+      "run-1",
+      {
+        ask: async ({ arguments: args, reason, plan }) => {
+          happened.push(["asked", args, reason, plan?.calls.length]);
+          return { decision: "once", by: "ann" };
+        },
+        review: async ({ arguments: args }, by) => {
+          happened.push(["reviewed", args]);
+          return args === 1
+            ? { kind: "answered", answer: { decision: "once", by } }
+            : { kind: "left", by, why: "who is bob?" };
+        },
+      },
+      {},
+      {
+        plan: async ({ arguments: args, reason }) => {
+          happened.push(["planned", args, reason]);
+          return planOf([planned(args)]);
+        },
+      },
+    );
+    for (const args of [1, 2])
+      await approvals.approve(tool, args, signal, { reviewer: REVIEWER, reason: "r" });
+    const reason = `r; ${REVIEWER} leaves it to a person: who is bob?`;
+    expect(happened).toEqual([
+      ["reviewed", 1],
+      ["reviewed", 2],
+      ["planned", 2, reason],
+      ["asked", 2, reason, 1],
+    ]);
+  });
+
+  it("is named to the person for whom the run is suspended, and in the audit log, and is not asked again", async () => {
+    let digest = "";
+    const waiting: unknown[] = [];
+    const noted: unknown[] = [];
+    const review = async (_: unknown, by: string) => ({ kind: "left", by, why: "who is bob?" }) as const;
+    const first = new RunApprovals(
+      "run-1",
+      { ask: async () => LATER, review },
+      { onDecision: (decided) => void noted.push(decided) },
+      {
+        suspend: async (request) => {
+          digest = questionDigest(request);
+          waiting.push(request.reason);
+          return UNASKED;
+        },
+      },
+    );
+    await first.approve(tool, 1, signal, { reviewer: REVIEWER });
+    expect(waiting).toEqual([`${REVIEWER} leaves it to a person: who is bob?`]);
+    const left = { tool: tool.namespacedName, decision: "ask", rule: REVIEWER, reason: "who is bob?" };
+    expect(noted).toMatchObject([left]);
+    const resumed = new RunApprovals(
+      "run-1",
+      { ask: async () => BY_PERSON, review: () => Promise.reject(new Error("it was asked again")) },
+      {},
+      { answered: { digest, answer: { decision: "once", by: "ann" } } },
+    );
+    expect(await resumed.approve(tool, 1, signal, { reviewer: REVIEWER })).toMatchObject({ by: "ann" });
+  });
 
   it("answers no call that a person has denied, also over a suspension and in a conversation", async () => {
     const denied = { to: "bob" };
@@ -290,7 +359,8 @@ describe("a reviewer", () => {
   it("answers again where it has denied the call itself, or nobody was there to be asked", async () => {
     const args = { to: "bob" };
     const approvals = new RunApprovals("run-1", {
-      ask: async ({ reviewer = "nobody" }) => ({ decision: "denied", by: reviewer }),
+      ask: async () => BY_PERSON,
+      review: async (_, by) => ({ kind: "answered", answer: { decision: "denied", by } }),
     });
     for (let i = 0; i < 2; i++)
       expect(await approvals.approve(tool, args, signal, { reviewer: REVIEWER })).toMatchObject({
