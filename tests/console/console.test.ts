@@ -131,7 +131,7 @@ describe("the console", () => {
     for (const [approver, to] of [
       ["ann", "bob@example.com"],
       ["interceptors.reviewer", "eve@evil.test"],
-    ])
+    ] as const)
       await archived({ calls: [{ ...call, approver, arguments: { to } }] });
     await ask({ ticket: "t1", code: CODE });
     const page = await visitor.text("/console/inbox");
