@@ -39,7 +39,7 @@ export interface ApprovalRequest {
 }
 
 /** What a reviewer says of a question: its answer, or that it leaves the question to a person, and why. */
-export type Review =
+type Review =
   | { readonly kind: "answered"; readonly answer: ApprovalAnswer }
   | { readonly kind: "left"; readonly by: string; readonly why: string };
 
