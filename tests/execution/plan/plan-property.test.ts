@@ -111,7 +111,11 @@ test("what happens after an approval is exactly the plan, or ends before the dif
       expect(next).toBe(planned.length);
       whole++;
     }),
-    { numRuns: 15 },
+    // One is whole in any case; of those by chance it is one of five.
+    {
+      numRuns: 15,
+      examples: [[[`await send({ to: "a", text: "x" });`, `await request_code({ to: "ann" });`]]],
+    },
   );
   expect(whole).toBeGreaterThan(0);
 });
