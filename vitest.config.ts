@@ -15,7 +15,12 @@ const onEitherEngine = [
 ];
 
 /** Tests that measure or disturb the process that they run in. */
-const alone = ["tests/upstream/mcp/floods.test.ts", "tests/fuzz/fuzz.test.ts", "tests/loop/loop.test.ts"];
+const alone = [
+  "tests/execution/json-passes.test.ts",
+  "tests/upstream/mcp/floods.test.ts",
+  "tests/fuzz/fuzz.test.ts",
+  "tests/loop/loop.test.ts",
+];
 
 /** Tests of commands that read and write what outlives a run. */
 const inPostgres = [

@@ -2,8 +2,7 @@ import type { Command, Option } from "commander";
 import { oneLine } from "../base/visible-text.ts";
 import type { Candidate, WordKind } from "../project/arguments/completed-values.ts";
 import type { Surroundings } from "../project/surroundings.ts";
-import { EXIT, type ExitCode, write } from "./command.ts";
-import { openProjectOf } from "./project-command.ts";
+import { EXIT, type ExitCode, warnOn, write } from "./command.ts";
 
 const MAX_CANDIDATES = 500;
 const MAX_ABOUT_CHARS = 80;
@@ -44,8 +43,8 @@ async function valuesOf(
   if (value.kind === "words") return value.words.map((word) => ({ word }));
   if (value.kind === "files" || value.kind === "none") return [];
   const { findValues } = await import("../project/arguments/completed-values.ts");
-  const open = (config: string | undefined) => openProjectOf({ config }, surroundings);
-  return findValues(value, words, { open, cwd: surroundings.cwd() });
+  const { env, cwd, stderr } = surroundings;
+  return findValues(value, words, { env, cwd: cwd(), onWarning: warnOn(stderr) });
 }
 
 const WORDS = (...words: string[]): WordKind => ({ kind: "words", words });

@@ -86,20 +86,20 @@ const built = await Promise.all([
       "generation/rewrite-worker": "generation/rewrite-worker.ts",
       "console/what-if-worker": "console/what-if-worker.ts",
       "generation/learning/learn-worker": "generation/learning/learn-worker.ts",
+      "broker/policy/cedar/cedar-worker": "broker/policy/cedar/cedar-worker.ts",
+      "archive/postgres/writer/postgres-worker": "archive/postgres/writer/postgres-worker.ts",
     },
     splitting: true,
     chunkNames: "chunks/[name]-[hash]",
     plugins: [withoutUnused(), withEsbuild(), withPlainBuiltins()],
   }),
-  // A thread of each project starts from one file, because what it shares with commands stands in files with much else.
+  // The threads that every run has start from one file each, because what it shares with commands stands in files with much else.
   build({
     ...common,
     ...shared,
     entryPoints: {
       "broker/schemas/schema-worker": "broker/schemas/schema-worker.ts",
-      "broker/policy/cedar/cedar-worker": "broker/policy/cedar/cedar-worker.ts",
       "archive/sqlite/writer/writer-worker": "archive/sqlite/writer/writer-worker.ts",
-      "archive/postgres/writer/postgres-worker": "archive/postgres/writer/postgres-worker.ts",
     },
     plugins: [withoutUnused({ isWhole: false }), withPlainBuiltins()],
   }),

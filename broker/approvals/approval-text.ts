@@ -131,6 +131,8 @@ export function describeAnswerElsewhere(answer: ApprovalAnswer | undefined): str
 
 /** How long the arguments of one call are in a question that interrupts, where there are several calls. */
 const BRIEF = { textChars: 300, entries: 20, depth: 6, chars: 1_200 };
+/** A call whose name and arguments are no longer than this is one line of a plan, because dialogs show few lines. */
+const MAX_CALL_CHARS = 100;
 const MAX_TOOLS = 6;
 
 /** A plan in one line: how many calls of which tools. */
@@ -173,9 +175,11 @@ function renderPlanned(call: PlannedCall, number: number, isWhole: boolean): str
     ? renderApprovalArguments(call.arguments)
     : renderApprovalArguments(call.arguments, BRIEF);
   const mark = isApprovable(call) ? "" : " *";
+  const name = `${number}. ${unmistakableLine(call.tool)}${mark}`;
+  // A value has no line breaks of its own here.
+  const inOne = `${name} ${args.replaceAll(/\n */g, " ")}`;
   return [
-    `${number}. ${unmistakableLine(call.tool)}${mark}`,
-    ...args.split("\n").map((line) => `   ${line}`),
+    ...(inOne.length <= MAX_CALL_CHARS ? [inOne] : [name, ...args.split("\n").map((line) => `   ${line}`)]),
     ...describePlanned(call).map((line) => `   - ${line}`),
   ];
 }

@@ -1,8 +1,9 @@
 import { readdir } from "node:fs/promises";
 import { toolParameters } from "../../catalog/arguments.ts";
 import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
+import type { EnvironmentVariables } from "../../system/environment-variables.ts";
 import { LOCAL_USER } from "../local-user.ts";
-import type { Project } from "../open-project.ts";
+import { openProject, type Project } from "../open-project.ts";
 
 /** A possible word at the cursor, with a description. */
 export interface Candidate {
@@ -24,10 +25,11 @@ const MAX_RUNS = 50;
 /** How many characters of a digest name an input. */
 const DIGEST_CHARS = 12;
 
-/** Where values are found: the project that `--config` names, which is opened when it is needed, and the working directory. */
+/** Where values are found: in the project that `--config` names or this folder has, and in the folder itself. */
 export interface Place {
-  open: (config: string | undefined) => Promise<Project>;
+  env: EnvironmentVariables;
   cwd: string;
+  onWarning: (message: string) => void;
 }
 
 /** What a word of the command line can be that is found in the project: a tool, a server, a program or a run. */
@@ -93,7 +95,7 @@ function toolsOf(catalog: ToolCatalog) {
 async function runsOf(words: readonly string[], place: Place): Promise<Candidate[]> {
   const current = words.at(-1) ?? "";
   const { shortRunId } = await import("../run-report/runs-text.ts");
-  const project = await place.open(configIn(words));
+  const project = await projectOf(words, place);
   try {
     if (!(await project.runs.exists())) return [];
     const { runs } = await project.runs.list({ limit: MAX_RUNS });
@@ -114,12 +116,16 @@ function configIn(words: readonly string[]): string | undefined {
   return at >= 0 ? words[at + 1] : words.findLast((word) => word.startsWith("--config="))?.slice(9);
 }
 
-/** Loads the configuration that the command line names. */
+/** Opens the project that the command line names. */
+function projectOf(words: readonly string[], { env, cwd, onWarning }: Place): Promise<Project> {
+  return openProject({ flag: configIn(words), env, cwd }, { onWarning });
+}
+
 async function configurationOf(words: readonly string[], place: Place) {
-  return (await place.open(configIn(words))).configuration;
+  return (await projectOf(words, place)).configuration;
 }
 
 async function catalogOf(words: readonly string[], place: Place): Promise<ToolCatalog> {
-  const project = await place.open(configIn(words));
+  const project = await projectOf(words, place);
   return (await project.tools()).callableFor(LOCAL_USER);
 }

@@ -1,6 +1,6 @@
 /** What commands load, by the sources that the build put into each file that Node.js loads for them. */
 import { spawnSync } from "node:child_process";
-import { readFileSync, realpathSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, it } from "vitest";
@@ -116,13 +116,32 @@ describe("a command loads what it uses:", () => {
   });
 });
 
-describe("a thread that runs beside a project starts from one file:", () => {
-  it.each([
-    "broker/schemas/schema-worker",
-    "broker/policy/cedar/cedar-worker",
-    "archive/sqlite/writer/writer-worker",
-    "archive/postgres/writer/postgres-worker",
-  ])("%s", (worker) => {
+describe("the built command", () => {
+  it("has every file that it loads later", () => {
+    const [, command = ""] = newProject().command([]);
+    const dist = dirname(dirname(realpathSync(command)));
+    const scripts = readdirSync(dist, { recursive: true, encoding: "utf8" }).filter((name) =>
+      /\.m?js$/.test(name),
+    );
+    const loaded = scripts.flatMap((name) => {
+      const text = readFileSync(join(dist, name), "utf8");
+      return [...text.matchAll(/\bimport\("(\.{1,2}\/[^"$]+)"\)/g)].map(([, path = ""]) =>
+        join(dirname(join(dist, name)), path),
+      );
+    });
+    expect(loaded.length).toBeGreaterThan(100);
+    expect(loaded.filter((path) => !existsSync(path))).toEqual([]);
+  });
+
+  it("completes what only the project has", () => {
+    const project = newProject({ "ptc.yaml": { servers: [fixtureServer("notes", "echo-v1.mjs")] } });
+    const { stdout } = loadedBy(project, ["complete-words", "--", "audit", "--server", ""]);
+    expect(stdout).toBe("notes\t\n");
+  });
+});
+
+describe("a thread that every run has starts from one file:", () => {
+  it.each(["broker/schemas/schema-worker", "archive/sqlite/writer/writer-worker"])("%s", (worker) => {
     const [, command = ""] = newProject().command([]);
     const dist = dirname(dirname(realpathSync(command)));
     const text = readFileSync(join(dist, `${worker}.js`), "utf8");
