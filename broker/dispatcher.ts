@@ -20,6 +20,7 @@ import type {
 } from "../upstream/upstream.ts";
 import { UpstreamError, type UpstreamErrorCode } from "../upstream/upstream-error.ts";
 import type { Approval, RunApprovals } from "./approvals/approvals.ts";
+import type { Ending } from "./approvals/plan-in-force.ts";
 import { announceCall, type RunEvents } from "./decision-events.ts";
 import type { ElicitationAnswer, ServerElicitation } from "./elicitation/elicitation.ts";
 import { parseElicitation } from "./elicitation/parse-elicitation.ts";
@@ -32,7 +33,7 @@ import {
 } from "./elicitation/sampling.ts";
 import { roundedProblem, withExactNumbersInTurns } from "./exact-numbers.ts";
 import type { CallFlow, RunFlow } from "./flow/run-flow.ts";
-import { isStructured, normalizeResult } from "./normalize-result.ts";
+import { isFailure, isStructured, normalizeResult } from "./normalize-result.ts";
 import type { Authorizer, Decision, DecisionGround } from "./policy/authorizer.ts";
 import { changesSomething, type DataFlow } from "./policy/data-flow.ts";
 import { type RunHistory, RunState } from "./policy/run-history.ts";
@@ -205,8 +206,8 @@ interface CallUnderWay {
   isSent: boolean;
   /** The place of the call in a plan that a person has allowed. */
   planned?: number | undefined;
-  /** What the program is given. */
-  given?: unknown;
+  /** How it has ended, for the plan. */
+  ending: Ending;
 }
 
 /** A step ends a call with an outcome, or lets it go on. */
@@ -306,6 +307,7 @@ export class Dispatcher implements CallDispatcher {
       budget: new CallBudget(),
       permission: { decision: "allowed" },
       isSent: false,
+      ending: "failed",
     });
     return {
       ...outcome,
@@ -359,7 +361,7 @@ export class Dispatcher implements CallDispatcher {
     } catch (error) {
       return this.#fail(way, error);
     } finally {
-      run.approvals.ended(way.planned, way.given);
+      run.approvals.ended(way.planned, way.ending);
     }
   }
 
@@ -437,6 +439,7 @@ export class Dispatcher implements CallDispatcher {
     };
     const send = () => {
       way.isSent = true;
+      way.ending = "unclear";
       return (way.server as ToolServer).call(request);
     };
     let raw: unknown;
@@ -446,13 +449,15 @@ export class Dispatcher implements CallDispatcher {
       if (!(error instanceof UpstreamError) || error.code !== "session_ended") throw error;
       // The server did not begin the call. The new session may be with another version of it.
       way.isSent = false;
+      way.ending = "failed";
       const drifted = await this.#connect(way);
       if (drifted !== undefined) return drifted;
       raw = await send();
     }
     const answer = await this.#answer(tool, raw, call.raw === true || run.seesAll === true);
     this.#noteRead(way, answersOf(answer, call.raw));
-    if (answer.ok) way.given = answer.data ?? null;
+    if (answer.ok) way.ending = { answer: answer.data ?? null };
+    else if (isObject(raw) && isFailure(raw)) way.ending = "failed";
     if (answer.ok && way.decision.kind !== "ask" && !changesSomething(tool))
       await run.approvals.read(tool, call.arguments, answer.data);
     return { ...answer, ...permission };
@@ -468,9 +473,11 @@ export class Dispatcher implements CallDispatcher {
       const message = `the call was made: '${call.tool}' answered, and ptc could not read the answer: ${messageOf(error)}`;
       return { ...permission, ok: false, error: callError(call.tool, message, false), bytes: 0 };
     }
+    const isReached = !isUnreachable(error, isSent);
+    if (!isReached || error.code === "session_ended") way.ending = "failed";
     return {
       ...permission,
-      ...(isUnreachable(error, isSent) ? { decision: "unreachable" } : {}),
+      ...(isReached ? {} : { decision: "unreachable" }),
       ok: false,
       upstream: error.code,
       ...(error.code === "login_required" ? { loginAt: tool.server } : {}),

@@ -7,6 +7,11 @@ export function interceptorRule(name: string, isManaged: boolean): string {
   return `${isManaged ? "managed " : ""}interceptors.${name}`;
 }
 
+/** Whether an interceptor answered a call in the place of a person, by the `approver` of the call. */
+export function isByReviewer(approver: string | undefined): boolean {
+  return approver !== undefined && /^(?:managed )?interceptors\./.test(approver);
+}
+
 export function buildInterceptors(
   entries: readonly InterceptorEntry[],
   surroundings: EntrySurroundings,

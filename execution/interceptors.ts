@@ -92,7 +92,8 @@ export function callInterceptors(
 
 /**
  * What surrounds each question of a run to a person, the outermost first. The program's time limit pauses during all of it. Secrets
- * are removed before anybody else sees a question. A reviewer is asked before anybody hears that a question waits. The innermost interceptor decides whether the client's own answer counts, so that
+ * are removed before anybody else sees a question. A reviewer is asked before a plan is made, and before anybody hears that a question
+ * waits. The innermost interceptor decides whether the client's own answer counts, so that
  * no other interceptor mistakes an invalid answer for an approval. `ptc approvals` decides this for its own answers.
  */
 export function questionInterceptors(

@@ -5,6 +5,7 @@ import type { CallDispatcher, Rehearsal } from "../broker/dispatcher.ts";
 import type { RunFlow } from "../broker/flow/run-flow.ts";
 import type { RunSurroundings } from "./interceptors.ts";
 import type { Moment, Stoppable } from "./suspension/suspension.ts";
+import type { TimeLimit } from "./time-limit.ts";
 
 /** How long a plan waits for other calls of the program. */
 const MAX_STOP_MS = 10_000;
@@ -25,6 +26,12 @@ export class Planning {
   #running: Stoppable | undefined;
   #rehearse: Rehearse | undefined;
   #plans = 0;
+  readonly #timeLimit: Pick<TimeLimit, "open" | "close"> | undefined;
+
+  /** @param timeLimit of the program, which does not take the time of its rehearsals. */
+  constructor(timeLimit?: Pick<TimeLimit, "open" | "close">) {
+    this.#timeLimit = timeLimit;
+  }
 
   /** The program has begun. */
   begin(running: Stoppable): void {
@@ -49,9 +56,14 @@ export class Planning {
       );
       if (stopped === undefined) return unrehearsed(asked, "other calls of the program were under way");
       const { moment } = stopped;
-      return moment === undefined
-        ? unrehearsed(asked, "the run has read too much for a rehearsal")
-        : await rehearse(moment, asked);
+      if (moment === undefined) return unrehearsed(asked, "the run has read too much for a rehearsal");
+      // A paused program could not send its trace, so it is paused once it has stopped.
+      this.#timeLimit?.open();
+      try {
+        return await rehearse(moment, asked);
+      } finally {
+        this.#timeLimit?.close();
+      }
     } finally {
       running.goOn();
     }

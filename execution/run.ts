@@ -226,7 +226,7 @@ function open(scope: RunScope, body: RunBody<unknown>, faulted: AbortSignal): Op
       };
       return keeper.keep(kept, redactQuestion(question, shown), ticket);
     });
-  const planning = scope.rehearsals && new Planning();
+  const planning = scope.rehearsals && new Planning(body.timeLimit);
   const approver = interceptQuestions(
     scope.approver,
     questionInterceptors(scope.surroundings, { timeLimit: body.timeLimit, redact: shown }),

@@ -97,7 +97,7 @@ export class TimeLimit {
   }
 }
 
-/** Stops the time of a program while a person or the client's model is asked, and while the person visits a URL that a server gave. */
+/** Stops the time of a program while a person, a reviewer or the client's model is asked, and while the person visits a URL that a server gave. */
 export function pauseWhileAsked(timeLimit: TimeLimit): QuestionInterceptor {
   const pausing = async <T>(answer: () => Promise<T>): Promise<T> => {
     timeLimit.open();
@@ -109,6 +109,7 @@ export function pauseWhileAsked(timeLimit: TimeLimit): QuestionInterceptor {
   };
   return (next) => ({
     ask: (request, signal) => pausing(() => next.ask(request, signal)),
+    review: (request, reviewer, signal) => pausing(() => next.review(request, reviewer, signal)),
     sample: (request, signal) => pausing(() => next.sample(request, signal)),
     elicit: (elicitation, signal) =>
       pausing(async () => {

@@ -4,6 +4,7 @@ import type { DamagedRun } from "../archive/listed-run.ts";
 import { isObject } from "../base/json.ts";
 import { oneLine } from "../base/visible-text.ts";
 import type { Configuration } from "../configuration/configuration.ts";
+import { isByReviewer } from "../configuration/interceptor-settings.ts";
 
 /** A call of the archive that a person was, or would have been, asked about. */
 export interface AskedCall {
@@ -99,8 +100,9 @@ function answerOf({
   approver?: string | undefined;
   rule?: string | undefined;
 }): AskedCall["answer"] | undefined {
-  // What a rule in Cedar or a label asks about is asked about whatever `approvals.allow` says.
-  const isOfList = rule === undefined || rule.startsWith("approvals.");
+  // What a rule in Cedar or a label asks about is asked about whatever `approvals.allow` says. What a reviewer approves is no wish of a
+  // person; what it denies is not suggested all the same.
+  const isOfList = (rule === undefined || rule.startsWith("approvals.")) && !isByReviewer(approver);
   if (decision === "approved-once" || decision === "approved-for-run")
     return isOfList ? "approved" : undefined;
   if (decision !== "denied") return undefined;

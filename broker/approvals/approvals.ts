@@ -12,8 +12,8 @@ import { NOT_SAMPLED, type SamplingAnswer, type SamplingRequest } from "../elici
 import type { CallFlow } from "../flow/run-flow.ts";
 import { describeValues } from "../policy/data-flow.ts";
 import { type ArgumentPattern, matchesArguments } from "./argument-pattern.ts";
-import type { Plan } from "./plan.ts";
-import { type KeptPlan, PlanInForce } from "./plan-in-force.ts";
+import type { Plan, PlannedCall } from "./plan.ts";
+import { type Ending, type KeptPlan, PlanInForce } from "./plan-in-force.ts";
 
 /** A question for a person. The answer holds for this run, this definition of the tool, and these arguments. */
 export interface ApprovalRequest {
@@ -36,9 +36,12 @@ export interface ApprovalRequest {
   plan?: Plan;
   /** Why an approved plan does not cover the call, in one line. */
   differs?: string;
-  /** The check that may answer about this call in the place of a person, as the audit log calls it. */
-  reviewer?: string;
 }
+
+/** What a reviewer says of a question: its answer, or that it leaves the question to a person, and why. */
+type Review =
+  | { readonly kind: "answered"; readonly answer: ApprovalAnswer }
+  | { readonly kind: "left"; readonly by: string; readonly why: string };
 
 /** What a server claims about its tool. */
 interface ToolClaims {
@@ -131,6 +134,12 @@ export function countsProven(answer: ApprovalAnswer, required: RequiredProof): A
 export interface Approver {
   ask(request: ApprovalRequest, signal: AbortSignal): Promise<ApprovalAnswer>;
   /**
+   * Puts a request to a reviewer, before a person is asked. Resolves with `undefined` if there is none.
+   *
+   * @param reviewer the check that may answer in the place of a person, as the audit log calls it.
+   */
+  review?(request: ApprovalRequest, reviewer: string, signal: AbortSignal): Promise<Review | undefined>;
+  /**
    * Called when the answer that counts was given elsewhere before this approver's own.
    *
    * @param answer the answer, if it is known.
@@ -156,6 +165,7 @@ export function complete(approver: Approver): CompleteApprover {
   return {
     provesBy: approver.provesBy,
     ask: (request, signal) => approver.ask(request, signal),
+    review: async (request, reviewer, signal) => approver.review?.(request, reviewer, signal),
     answeredElsewhere: (request, answer) => approver.answeredElsewhere?.(request, answer),
     elicit: async (elicitation, signal) => approver.elicit?.(elicitation, signal) ?? NOT_ASKED,
     sample: async (request, signal) => approver.sample?.(request, signal) ?? NOT_SAMPLED,
@@ -196,6 +206,8 @@ const APPROVALS = { once: "approved-once", run: "approved-for-run", denied: "den
 export interface ApprovalsSoFar {
   state: ApprovalState;
   grants: readonly Grant[];
+  /** What a person has denied or kept, as `Grants.reserved` lists it. */
+  reserved?: readonly string[] | undefined;
   /** The plan that somebody has answered. */
   plan?: KeptPlan | undefined;
   /** The plan of the question that is open. */
@@ -216,6 +228,12 @@ export interface RunApprovalsOptions {
   suspend?: ((request: ApprovalRequest, ticket: string | undefined) => Promise<ApprovalAnswer>) | undefined;
   /** Finds out what the program will change from this call on. If absent, each call is asked about. `giveUp` aborts when a server asks something. */
   plan?: ((request: ApprovalRequest, giveUp: AbortSignal) => Promise<Plan | undefined>) | undefined;
+}
+
+/** Why a person is asked whom a reviewer left the question. */
+function reasonOf({ reason }: ApprovalRequest, { by, why }: Extract<Review, { kind: "left" }>): string {
+  const left = `${by} leaves it to a person: ${why}`;
+  return reason === undefined ? left : `${reason}; ${left}`;
 }
 
 /** Identifies the question that an answer counts for. */
@@ -263,7 +281,7 @@ export class RunApprovals {
     this.#events = events;
     this.#options = options;
     this.#answered = options.answered;
-    this.#grants = options.shared ?? new Grants(options.earlier?.grants);
+    this.#grants = options.shared ?? new Grants(options.earlier?.grants, options.earlier?.reserved);
     const { plan } = options.earlier ?? {};
     this.#plan = plan && new PlanInForce(plan);
     this.#state = options.earlier?.state ?? "NOT_REQUIRED";
@@ -275,10 +293,13 @@ export class RunApprovals {
   }
 
   get soFar(): ApprovalsSoFar {
+    const reserved = this.#grants.reserved();
+    const isShared = this.#options.shared !== undefined;
     return {
       // What is the conversation's stays there, so that nothing of it counts twice.
       state: this.#state,
-      grants: this.#options.shared === undefined ? this.#grants.list() : [],
+      grants: isShared ? [] : this.#grants.list(),
+      ...(isShared || reserved.length === 0 ? {} : { reserved }),
       ...(this.#plan === undefined ? {} : { plan: this.#plan.kept(this.#askingAlone) }),
       ...(this.#asking === undefined ? {} : { asked: this.#asking }),
     };
@@ -320,9 +341,9 @@ export class RunApprovals {
     return matched === undefined || matched.kind === "unplanned" ? undefined : matched.number;
   }
 
-  /** A call of the plan has ended. @param answer what the program gets; `undefined` if the call failed. */
-  ended(planned: number | undefined, answer: unknown): void {
-    if (planned !== undefined) this.#plan?.end(planned, answer);
+  /** A call of the plan has ended. */
+  ended(planned: number | undefined, ending: Ending): void {
+    if (planned !== undefined) this.#plan?.end(planned, ending);
   }
 
   /** A call that only reads, and that needs no approval, has ended. The program does not have its answer yet. */
@@ -389,27 +410,32 @@ export class RunApprovals {
         return { decision: "approved-once", by: plan.by, planned: matched.number };
       if (matched.kind === "denied") {
         this.#state = "DENIED";
-        plan.end(matched.number, undefined);
+        plan.end(matched.number, "failed");
         return { decision: "denied", by: plan.by };
       }
       // What is not as it was approved ends the plan: the person is asked anew, about all that follows.
       if (matched.kind === "unplanned") this.#plan = undefined;
     }
     const isByItself = matched?.kind === "by-itself";
+    const argumentsDigest = await digestInTurns(args ?? null);
+    const call = { tool: namespacedName, definitionDigest, argumentsDigest };
+    // A person has said something about it, or was promised that anything else is asked about.
+    const isForPerson = matched !== undefined || this.#grants.isReserved(call);
     const asked: ApprovalRequest = {
       runId: this.#runId,
-      tool: tool.namespacedName,
-      definitionDigest: tool.definitionDigest,
+      ...call,
       arguments: args,
-      argumentsDigest: await digestInTurns(args ?? null),
       isAgain: this.#grants.asked.has(key),
       ...(reason === undefined ? {} : { reason }),
-      ...(reviewer === undefined ? {} : { reviewer }),
       ...(flow === undefined ? {} : { origins: describeValues(flow) }),
       claims: { server: tool.server, description: tool.description, annotations: tool.annotations },
       ...(matched?.kind === "unplanned" ? { differs: matched.differs } : {}),
     };
-    const request = isByItself ? asked : await this.#planned(asked);
+    const review =
+      reviewer === undefined || isForPerson ? undefined : await this.#review(asked, reviewer, tool, signal);
+    if (review?.kind === "answered") return this.#note(asked, tool.server, review.answer, true);
+    const left = review === undefined ? asked : { ...asked, reason: reasonOf(asked, review) };
+    const request = isByItself ? left : await this.#planned(left);
     this.#asking = request.plan;
     if (isByItself) this.#askingAlone = matched.number;
     try {
@@ -417,7 +443,7 @@ export class RunApprovals {
       this.#grants.asked.add(key);
       const approval = this.#note(request, tool.server, answer);
       if (!isByItself) return approval;
-      if (approval.decision === "denied") plan?.end(matched.number, undefined);
+      if (approval.decision === "denied") plan?.end(matched.number, "failed");
       return { ...approval, planned: matched.number };
     } finally {
       this.#asking = undefined;
@@ -425,13 +451,38 @@ export class RunApprovals {
     }
   }
 
+  /** Asks a reviewer, unless a person has answered the question already. */
+  async #review(
+    asked: ApprovalRequest,
+    reviewer: string,
+    { server, namespacedName }: Tool,
+    signal: AbortSignal,
+  ): Promise<Review | undefined> {
+    if (this.#isAnswered(this.#asEarlier(asked))) return undefined;
+    const review = await this.#approver.review(asked, reviewer, signal);
+    if (review?.kind === "left")
+      this.#events.onDecision?.({
+        ...{ server, tool: namespacedName, decision: "ask" },
+        ...{ rule: review.by, reason: review.why },
+      });
+    return review;
+  }
+
+  #isAnswered(asked: ApprovalRequest): boolean {
+    return this.#answered !== undefined && this.#answered.digest === questionDigest(asked);
+  }
+
+  /** The question with the plan that was shown before the run was suspended. */
+  #asEarlier(asked: ApprovalRequest): ApprovalRequest {
+    const earlier = this.#options.earlier?.asked;
+    return earlier === undefined ? asked : { ...asked, plan: earlier };
+  }
+
   /** The question with what the program will change from this call on. */
   async #planned(asked: ApprovalRequest): Promise<ApprovalRequest> {
-    const earlier = this.#options.earlier?.asked;
-    const answered = this.#answered?.digest;
-    const again = earlier === undefined ? asked : { ...asked, plan: earlier };
+    const again = this.#asEarlier(asked);
     // The answer for which the run was suspended is to the question with the plan that was shown.
-    if (answered !== undefined && answered === questionDigest(again)) return again;
+    if (this.#isAnswered(again)) return again;
     if (this.#options.plan === undefined || this.#approver.asksNobody(asked.tool)) return asked;
     const plan = await this.#options.plan(asked, this.#planning.signal);
     return plan === undefined ? asked : { ...asked, plan };
@@ -483,7 +534,7 @@ export class RunApprovals {
     });
   }
 
-  #note(request: ApprovalRequest, server: string, answer: ApprovalAnswer): Approval {
+  #note(request: ApprovalRequest, server: string, answer: ApprovalAnswer, isByReviewer = false): Approval {
     const { decision, by, how, isUnasked, why, except, atMost, proof, calls, kept } = answer;
     if (decision === "run") {
       const { tool, definitionDigest } = request;
@@ -494,7 +545,11 @@ export class RunApprovals {
     }
     const isDenied = decision === "denied" || decision === "later";
     const { plan } = request;
+    if (decision === "denied" && isUnasked !== true && !isByReviewer) this.#grants.reserve(request);
     const isOfPlan = plan !== undefined && calls !== undefined && decision !== "run" && decision !== "later";
+    if (isOfPlan)
+      for (const [index, call] of plan.calls.entries())
+        if (call.asks && !calls.includes(index + 1)) this.#grants.reserve(call);
     if (isOfPlan)
       this.#plan = new PlanInForce({
         plan,
@@ -541,14 +596,39 @@ interface Grant {
   proof?: Proof | undefined;
 }
 
-/** The grants of one run, or of the direct calls of one conversation. */
+/** A call by its digests. */
+type DigestedCall = Pick<ApprovalRequest, "tool" | "definitionDigest" | "argumentsDigest">;
+
+/** The grants of one run, or of the direct calls of one conversation, and what in it is for a person alone. */
 export class Grants {
   /** The tools that somebody was asked about, with their definitions. */
   readonly asked = new Set<string>();
   readonly #grants: Grant[];
+  readonly #reserved: Set<string>;
 
-  constructor(grants: readonly Grant[] = []) {
+  constructor(grants: readonly Grant[] = [], reserved: readonly string[] = []) {
     this.#grants = grants.map((grant) => ({ ...grant }));
+    this.#reserved = new Set(reserved);
+  }
+
+  /**
+   * A person has denied a call, or keeps it for a question of its own: no reviewer answers about it from now on. Of a planned call whose
+   * values were not all known, no other call of the tool with this definition is told apart.
+   */
+  reserve(call: DigestedCall & Partial<Pick<PlannedCall, "open" | "undecided">>): void {
+    const { open = [], undecided = [] } = call;
+    const isKnown = open.length === 0 && undecided.length === 0;
+    this.#reserved.add(keyOf(call, isKnown ? call.argumentsDigest : ANY));
+  }
+
+  /** Whether a call is for a person alone. */
+  isReserved(call: DigestedCall): boolean {
+    return [call.argumentsDigest, ANY].some((args) => this.#reserved.has(keyOf(call, args)));
+  }
+
+  /** What is for a person alone, for a run that is suspended. */
+  reserved(): string[] {
+    return [...this.#reserved];
   }
 
   add(grant: Grant): void {
@@ -572,4 +652,11 @@ export class Grants {
   list(): Grant[] {
     return this.#grants.map((grant) => ({ ...grant }));
   }
+}
+
+/** In the place of the digest of arguments: any arguments. */
+const ANY = "*";
+
+function keyOf({ tool, definitionDigest }: DigestedCall, argumentsDigest: string): string {
+  return `${tool} ${definitionDigest} ${argumentsDigest}`;
 }

@@ -49,6 +49,12 @@ export interface KeptPlan {
 }
 
 /**
+ * How a call has ended: with the answer that the program gets, as a failure after which it may be made again, because its server says
+ * that it failed or was never asked, or in a way that leaves open what the server did.
+ */
+export type Ending = { readonly answer: unknown } | "failed" | "unclear";
+
+/**
  * A plan that somebody has answered. Each call of the program is held against it: the same tool with the same definition, equal
  * arguments, for the same reason, and not before the calls that the plan has before it. Values that were open have to be those of the
  * real answers, and what the plan takes for granted of answers has to be so. Each planned call counts once; after it has failed, as
@@ -122,9 +128,10 @@ export class PlanInForce {
     return { kind: "unplanned", differs };
   }
 
-  /** A call of the plan has ended. @param answer what the program gets; `undefined` if it failed or was not made. */
-  end(number: number, answer: unknown): void {
-    if (answer === undefined) this.#failed.add(number);
+  /** A call of the plan has ended. */
+  end(number: number, ending: Ending): void {
+    if (ending === "failed") this.#failed.add(number);
+    const answer = typeof ending === "string" ? undefined : ending.answer;
     this.#ended.set(number, this.#needed.has(number) ? answer : null);
   }
 

@@ -223,11 +223,7 @@ function partOfRead({ path, shape, nth, type }: ReadPart, answer: unknown): stri
 export function describePart(part: AnswerPart | ReadPart): string {
   if ("read" in part) return describeReadPart(part);
   const { call, path } = part;
-  const place = path.reduce<string>(
-    (text, step) =>
-      typeof step === "number" ? `${text}[${step}]` : `${text}${text === "" ? "" : "."}${step}`,
-    "",
-  );
+  const place = describePath(path);
   return place === "" ? `what call ${call} answers` : `${place} of what call ${call} answers`;
 }
 
@@ -244,14 +240,25 @@ function describeReadPart({ tool, after, path, shape, nth, type }: ReadPart): st
 
 /** An assumption in words, such as `ok of what call 3 answers is true`. */
 export function describeAssumption({ is, ...part }: Assumption): string {
-  return `${describePart(part)} is ${writeJson(is)}`;
+  const value =
+    typeof is === "string" ? `${JSON.stringify(is.slice(0, MAX_NAMED_CHARS))}${rest(is)}` : writeJson(is);
+  return `${describePart(part)} is ${value}`;
+}
+
+/** How much is shown of a choice, and of a member's name in a place: both are a server's words. */
+const MAX_NAMED_CHARS = 100;
+
+function rest({ length }: string): string {
+  return length > MAX_NAMED_CHARS ? ` ... (${length - MAX_NAMED_CHARS} more characters)` : "";
 }
 
 /** A place in arguments in words, such as `items[0].id`. */
 export function describePath(path: readonly Step[]): string {
   return path.reduce<string>(
     (text, step) =>
-      typeof step === "number" ? `${text}[${step}]` : `${text}${text === "" ? "" : "."}${step}`,
+      typeof step === "number"
+        ? `${text}[${step}]`
+        : `${text}${text === "" ? "" : "."}${step.slice(0, MAX_NAMED_CHARS)}${rest(step)}`,
     "",
   );
 }

@@ -16,7 +16,7 @@ import { withArguments } from "./plan.ts";
  */
 export type QuestionInterceptor = (
   next: CompleteApprover,
-) => Partial<Pick<CompleteApprover, "ask" | "elicit" | "sample">>;
+) => Partial<Pick<CompleteApprover, "ask" | "review" | "elicit" | "sample">>;
 
 /**
  * Wraps an approver in interceptors. The first of the list is the outermost: it sees a question first and its answer last.
@@ -40,6 +40,8 @@ export function interceptQuestions(
 export function redactQuestions(redact: (args: unknown) => unknown): QuestionInterceptor {
   return (next) => ({
     ask: async (request, signal) => next.ask(redactQuestion(request, redact), signal),
+    review: async (request, reviewer, signal) =>
+      next.review(redactQuestion(request, redact), reviewer, signal),
   });
 }
 

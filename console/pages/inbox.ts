@@ -31,6 +31,7 @@ import {
 } from "../../broker/approvals/approvals.ts";
 import { isApprovable, type Plan } from "../../broker/approvals/plan.ts";
 import { diffLines } from "../../configuration/diff-lines.ts";
+import { isByReviewer } from "../../configuration/interceptor-settings.ts";
 import type { ListedQuestion, PendingApproval } from "../../execution/pending/pending-approvals.ts";
 import { PasskeyError } from "../../logins/passkeys.ts";
 import { callingLines } from "../../protocol/calling-lines.ts";
@@ -49,7 +50,9 @@ import type { Viewer } from "../viewer.ts";
 interface ShownQuestion {
   readonly pending: PendingApproval;
   /** The arguments of the newest call of its tool that somebody approved; `undefined` where none is known. */
-  readonly before: { readonly runId: string; readonly arguments: unknown } | undefined;
+  readonly before:
+    | { readonly runId: string; readonly arguments: unknown; readonly approver?: string | undefined }
+    | undefined;
 }
 
 interface InboxPage {
@@ -175,7 +178,7 @@ function renderPlan(ticket: string, plan: Plan): Markup {
 
 /** The arguments beside those of the newest approved call. */
 function renderBefore(
-  { runId, arguments: earlier }: NonNullable<ShownQuestion["before"]>,
+  { runId, arguments: earlier, approver }: NonNullable<ShownQuestion["before"]>,
   now: unknown,
 ): Markup {
   // The order of members says nothing.
@@ -185,9 +188,10 @@ function renderBefore(
     );
   const lines = diffLines(lined(earlier), lined(now));
   const run = html`<a href="${BASE}/runs/${encodeURIComponent(runId)}"><code>${runId.slice(0, 8)}</code></a>`;
+  const by = approver === undefined ? "" : ` by ${unmistakableLine(approver)}`;
   if (lines.length === 0)
-    return html`<p class="soft">The same arguments as in the last call that was approved, in run ${run}.</p>`;
-  return html`<figure class="text"><figcaption><span>Beside the last call that was approved, in run ${run}</span></figcaption>${renderDiff(lines, "Differences of the arguments")}</figure>`;
+    return html`<p class="soft">The same arguments as in the last call that was approved${by}, in run ${run}.</p>`;
+  return html`<figure class="text"><figcaption><span>Beside the last call that was approved${by}, in run ${run}</span></figcaption>${renderDiff(lines, "Differences of the arguments")}</figure>`;
 }
 
 /** Lines that begin with `+ `, `- ` or two spaces. */
@@ -271,7 +275,7 @@ ${renderForm(
 
 const LOOKED_AT = 4;
 
-/** The newest call of a tool that somebody approved, among the newest runs of a principal that called it. */
+/** The newest call of a tool that a person approved, among the newest runs of a principal that called it. */
 async function findApproved(
   archive: Pick<ArchiveStore, "list" | "read">,
   tool: string,
@@ -281,9 +285,13 @@ async function findApproved(
   for (const { run_id: runId } of runs) {
     const run = await archive.read(runId);
     const call = run.record.calls.findLast(
-      (each) => each.tool === tool && each.decision.startsWith("approved") && each.unkept === undefined,
+      (each) =>
+        each.tool === tool &&
+        each.decision.startsWith("approved") &&
+        !isByReviewer(each.approver) &&
+        each.unkept === undefined,
     );
-    if (call !== undefined) return { runId, arguments: await run.argumentsOf(call) };
+    if (call !== undefined) return { runId, arguments: await run.argumentsOf(call), approver: call.approver };
   }
   return undefined;
 }

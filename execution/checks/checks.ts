@@ -149,31 +149,29 @@ export class Checks {
     return outcome;
   }
 
-  /**
-   * What surrounds the questions of a run: a reviewer is asked first where the policy lets it answer. A person is asked where it does not
-   * decide, with what it says of that.
-   */
+  /** What surrounds the questions of a run: the reviewer whom the policy lets answer. */
   reviewing(checked: CheckedRun): QuestionInterceptor {
     return (next) => ({
-      ask: async ({ reviewer, ...asked }, signal) => {
+      review: async (asked, reviewer, signal) => {
         const tool = checked.tools.get(asked.tool);
         const check =
-          reviewer === undefined || tool === undefined
-            ? undefined
-            : this.#of(tool).find((each) => ruleOf(each) === reviewer && each.on.includes("question"));
-        if (check === undefined || tool === undefined) return next.ask(asked, signal);
+          tool && this.#of(tool).find((each) => ruleOf(each) === reviewer && each.on.includes("question"));
+        if (check === undefined || tool === undefined) return next.review(asked, reviewer, signal);
         const { reason: because, origins } = asked;
         const call = { tool: asked.tool, arguments: asked.arguments };
         const about = { checked, tool, call, run: { signal } };
         const more = { ...(because && { reason: because }), ...(origins && { origins }) };
         const { answer, failure } = await this.#ask(check, about, "question", more);
-        const { rule, reason } = groundOf(check, answer, failure);
+        const { rule: by, reason } = groundOf(check, answer, failure);
         const how = reason === undefined ? "approvals.reviewer" : `approvals.reviewer: ${reason}`;
-        if (failure === undefined && answer.decision === "allow") return { decision: "once", by: rule, how };
+        if (failure === undefined && answer.decision === "allow")
+          return { kind: "answered", answer: { decision: "once", by, how } };
         if (failure === undefined && answer.decision === "deny")
-          return { decision: "denied", by: rule, how, why: `${rule} refuses it: ${reason}` };
-        const left = `${rule} leaves it to a person: ${reason}`;
-        return next.ask({ ...asked, reason: because === undefined ? left : `${because}; ${left}` }, signal);
+          return {
+            kind: "answered",
+            answer: { decision: "denied", by, how, why: `${by} refuses it: ${reason}` },
+          };
+        return { kind: "left", by, why: `${reason}` };
       },
     });
   }

@@ -232,7 +232,7 @@ export class PendingApprovals {
     { fileName, code, language }: AskingProgram,
     ticket: string,
   ) {
-    const { isAgain: _, ticket: __, reviewer: ___, ...asked } = request;
+    const { isAgain: _, ticket: __, ...asked } = request;
     const { source, name, client } = context;
     const { principal, groups, boundGroups } = identityOf(context);
     const program = { code: code?.slice(0, MAX_CODE_CHARS), language };

@@ -1,4 +1,5 @@
 import { isObject } from "../../base/json.ts";
+import { describePlanned } from "../../broker/approvals/approval-text.ts";
 import {
   type AnswerPart,
   type Assumption,
@@ -58,8 +59,10 @@ export interface Rehearsed {
   readonly more?: string | undefined;
 }
 
-/** The largest arguments of all calls of a plan together. A plan ends before a call that would exceed it. */
-const MAX_ARGUMENT_CHARS = 512 * 1024;
+/** How long the calls of a plan are together, as a person is shown them. A plan ends before a call that would exceed it. */
+const MAX_SHOWN_CHARS = 512 * 1024;
+/** On how many answers' values a call of a plan depends at most. A person has to read all of them. */
+const MAX_CONDITIONS = 10;
 const MAX_LEAVES = 2_000;
 /** The most calls of a plan: a question shows all of them. */
 const MAX_PLANNED = 100;
@@ -84,14 +87,30 @@ export function makePlan(rehearsed: Rehearsed): Plan {
       why = `a plan has ${MAX_PLANNED} calls at most`;
       break;
     }
-    chars += JSON.stringify(call.arguments ?? null).length;
-    if (index > 0 && chars > MAX_ARGUMENT_CHARS) {
-      why = "the arguments of all calls together are too large to be shown";
+    // Larger arguments are not looked into for where their values come from.
+    if (index > 0 && chars + sizeOf(call.arguments) > MAX_SHOWN_CHARS) {
+      why = TOO_LARGE;
       break;
     }
-    planned.push(plannedCall(call, again, origins, repeats?.get(call.seq)));
+    const next = plannedCall(call, again, origins, repeats?.get(call.seq));
+    chars += shownChars(next);
+    if (index > 0 && chars > MAX_SHOWN_CHARS) {
+      why = TOO_LARGE;
+      break;
+    }
+    planned.push(next);
   }
   return planOf(planned, why, origins.reads);
+}
+
+const TOO_LARGE = "all calls together are too large to be shown";
+
+function sizeOf(args: unknown): number {
+  return JSON.stringify(args ?? null).length;
+}
+
+function shownChars(call: PlannedCall): number {
+  return describePlanned(call).reduce((chars, line) => chars + line.length, sizeOf(call.arguments));
 }
 
 /** Whether a plan ends, or leaves something undecided, for more than the bounds of plans. */
@@ -101,7 +120,8 @@ export function isCutShort({ calls, more }: Plan): boolean {
 
 /**
  * The plan of a program that does something else where the choices in stand-ins are others: what both plans have at first, and then
- * what the plan has whose rehearsals had the same choices, on condition that the real answers have them too.
+ * what the plan has whose rehearsals had the same choices, on condition that the real answers have them too. It ends before a call with
+ * more conditions than a person can weigh: each is a choice of an earlier answer, and a server's type may have thousands.
  *
  * @param plan of rehearsals that had other choices.
  * @param alike of rehearsals that had the same choices.
@@ -110,13 +130,22 @@ export function isCutShort({ calls, more }: Plan): boolean {
 export function withAssumptions(plan: Plan, alike: Plan, choices: readonly Assumption[]): Plan {
   const parts = alike.calls.findIndex((call, index) => !isSameJson(call, plan.calls[index] ?? null));
   if (parts < 1) return plan;
-  const calls = alike.calls.map((call, index) => {
-    if (index < parts) return call;
-    const when = choices.filter((each) => each.call <= Math.min(call.after, index));
-    return when.length === 0 ? call : { ...call, when };
-  });
+  const calls: PlannedCall[] = [];
+  let chars = 0;
+  let why: string | undefined;
+  for (const [index, call] of alike.calls.entries()) {
+    const when = index < parts ? [] : choices.filter((each) => each.call <= Math.min(call.after, index));
+    const next = when.length === 0 ? call : { ...call, when };
+    chars += when.length > MAX_CONDITIONS ? 0 : shownChars(next);
+    if (when.length > MAX_CONDITIONS)
+      why = `a further call depends on more than ${MAX_CONDITIONS} values of what the calls before it answer`;
+    else if (index > 0 && chars > MAX_SHOWN_CHARS) why = TOO_LARGE;
+    if (why !== undefined) break;
+    calls.push(next);
+  }
   if (!calls.some(({ when }) => when !== undefined)) return plan;
   const more =
+    why ??
     alike.more ??
     "where a call answers otherwise than the plan takes for granted, the program may do something else";
   return planOf(calls, more, alike.reads);

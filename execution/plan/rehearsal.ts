@@ -596,7 +596,7 @@ async function runAgain(
 }
 
 function longestMs({ maxMs, scope }: RehearsalParts): number {
-  // The time of the run goes on meanwhile, and the question has to come before it ends.
+  // The time of a program that cannot be paused goes on meanwhile, and the question has to come before it ends.
   return maxMs ?? Math.min(MAX_REHEARSAL_MS, scope.limits.timeoutMs / 2);
 }
 

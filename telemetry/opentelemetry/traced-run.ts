@@ -133,6 +133,13 @@ export class OpenRun implements TracedRun {
         () => next.ask(request, signal),
         ({ decision, isUnasked }) => (isUnasked === true ? "unasked" : decision),
       ),
+    review: (request, reviewer, signal) =>
+      this.#question(
+        "review",
+        this.#describeTool(request.tool)?.server,
+        () => next.review(request, reviewer, signal),
+        (review) => (review?.kind === "answered" ? review.answer.decision : "left"),
+      ),
     elicit: (elicitation, signal) =>
       this.#question(
         "elicitation",

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { type ApprovalAnswer, type ApprovalRequest, RunApprovals } from "../../broker/approvals/approvals.ts";
+import { planOf } from "../../broker/approvals/plan.ts";
 import { type CallOutcome, Dispatcher } from "../../broker/dispatcher.ts";
 import { PolicyAuthorizer } from "../../broker/policy/authorizer.ts";
 import type { Policy } from "../../broker/policy/policy.ts";
@@ -33,6 +34,8 @@ interface Scene {
   answeredAfterMs?: number;
   calls?: { tool: string; arguments: unknown; raw?: boolean }[];
   schemaMismatch?: "warn" | "error";
+  /** How often the plan that somebody has allowed has the call again if it fails. */
+  again?: number;
   /** Why a server's tools are not known. */
   unlisted?: [module: string, why: string][];
   redact?: (message: string) => string;
@@ -76,14 +79,39 @@ async function play({ tool, policy, answer, approve = [], answeredAfterMs = 0, c
     schemaMismatch: rest.schemaMismatch,
     redact: rest.redact ?? ((message) => message),
   });
-  const approvals = new RunApprovals("run-1", {
-    async ask(request) {
-      asked.push(request);
-      listed = rest.listedAfterAsking ?? listed;
-      await delay(answeredAfterMs);
-      return { decision: approve.shift() ?? "denied", by: "somebody" };
+  const plan = planOf([
+    {
+      ...{
+        tool: NAME,
+        server: "my-files",
+        definitionDigest: "d1",
+        arguments: { path: "a" },
+        asks: true,
+        rule: "approvals.default: annotated",
+      },
+      ...{ argumentsDigest: digestOf({ path: "a" }), open: [], undecided: [], after: 0, again: rest.again },
     },
-  });
+  ]);
+  const approvals = new RunApprovals(
+    "run-1",
+    {
+      async ask(request) {
+        asked.push(request);
+        listed = rest.listedAfterAsking ?? listed;
+        await delay(answeredAfterMs);
+        return { decision: approve.shift() ?? "denied", by: "somebody" };
+      },
+    },
+    {},
+    rest.again === undefined
+      ? {}
+      : {
+          earlier: {
+            ...{ state: "APPROVED", grants: [] },
+            plan: { plan, approved: [1], used: [], ended: [], by: "ann" },
+          },
+        },
+  );
   const events = { onDecision: (decision: PolicyDecided) => void decided.push(decision) };
   const run = { approvals, events, signal: new AbortController().signal };
   const outcomes: CallOutcome[] = [];
@@ -420,6 +448,54 @@ describe("a call that was made", () => {
   it("is not told as made where it never went out", async () => {
     const { outcome } = await play({ connectError: failure("protocol_error") });
     expect(outcome).toMatchObject(failed(`'${NAME}' failed: server 'my-files' failed`));
+  });
+});
+
+describe("a call of a plan that has it again if it fails", () => {
+  const output = { outputSchema: { type: "object", required: ["id"] } };
+  const again = async (answer: () => unknown, more: Scene = {}) => {
+    const call = { tool: NAME, arguments: { path: "a" } };
+    const tool = { annotations: { destructiveHint: true }, ...more.tool };
+    const { called, asked, outcomes } = await play({
+      ...{ answer, again: 1, calls: [call, call], ...more, tool },
+    });
+    expect(outcomes[0]).toMatchObject({ ok: false });
+    return { called: called.length, asked: asked.length };
+  };
+
+  it.each<[string, () => unknown, Scene?]>([
+    ["its tool says that it has failed", () => ({ isError: true, content: [] })],
+    ["its server did not begin it", () => raise("session_ended")],
+    ["its server turned it away", () => raise("busy")],
+  ])("is made again without a question where %s", async (_, answer, more) => {
+    const before = await again(answer, more);
+    expect(before.called).toBeGreaterThan(1);
+    expect(before.asked).toBe(0);
+  });
+
+  it("is made again without a question where its server could not be reached", async () => {
+    const connectError = failure("start_failed");
+    expect(await again(() => ({}), { connectError })).toEqual({ called: 0, asked: 0 });
+  });
+
+  it.each<[string, () => unknown, Scene?]>([
+    ["its answer cannot be read", () => raise("protocol_error")],
+    ["its answer is no result", () => "done"],
+    [
+      "its answer contradicts its schema",
+      () => ({ content: [], structuredContent: {} }),
+      { tool: output, schemaMismatch: "error" },
+    ],
+    ["the connection broke", () => raise("disconnected")],
+    ["it took too long", () => raise("call_timeout")],
+    [
+      "ptc is at fault",
+      () => {
+        throw new Error("a fault");
+      },
+    ],
+  ])("is asked about, and not made twice, where %s", async (_, answer, more) => {
+    expect(await again(answer, more)).toEqual({ called: 1, asked: 1 });
   });
 });
 

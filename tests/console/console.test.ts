@@ -125,6 +125,21 @@ describe("the console", () => {
     expect(page).toContain("labelled untrusted");
   });
 
+  it("shows beside a question the last call that a person approved, and who that was", async () => {
+    const { visitor, ask, archived } = await opened();
+    const call = { tool: "mcp__mail__send_message", from: 0, took: 1, decision: "approved-once" };
+    for (const [approver, to] of [
+      ["ann", "bob@example.com"],
+      ["interceptors.reviewer", "eve@evil.test"],
+    ] as const)
+      await archived({ calls: [{ ...call, approver, arguments: { to } }] });
+    await ask({ ticket: "t1", code: CODE });
+    const page = await visitor.text("/console/inbox");
+    expect(page).toContain("the last call that was approved by ann, in run");
+    expect(page).toContain("bob@example.com");
+    expect(page).not.toContain("eve@evil.test");
+  });
+
   it.each([
     ["once", { decision: "once" }, { decision: "once" }],
     ["not at all", { decision: "denied" }, { decision: "denied" }],

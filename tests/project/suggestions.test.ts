@@ -224,6 +224,22 @@ describe("what was approved again and again", () => {
     );
   });
 
+  it("is not what a reviewer approved, and nothing that one denied passes", async () => {
+    const call = { tool: SEND, from: 0, took: 1, decision: "approved-once" };
+    const found = async (approver: string, denier?: string) => {
+      const archive = new MemoryStore();
+      for (const args of mails) await archiveIn(archive, { calls: [{ ...call, approver, arguments: args }] });
+      const denied = { ...call, decision: "denied", arguments: mails[0] };
+      if (denier !== undefined) await archiveIn(archive, { calls: [{ ...denied, approver: denier }] });
+      return suggestEntries(archive, { policy: { files: [] } } as never, {}, () => {});
+    };
+    for (const reviewer of ["interceptors.reviewer", "managed interceptors.reviewer"]) {
+      expect(await found(reviewer)).toMatchObject({ suggestions: [], without: [], questions: 0 });
+      expect(await found("ann", reviewer)).toMatchObject({ suggestions: [], without: [{ tool: SEND }] });
+    }
+    expect((await found("ann")).suggestions).toHaveLength(1);
+  });
+
   it("is found in the archive, by who answered and by what asked", async () => {
     const archive = new MemoryStore();
     const call = { tool: SEND, from: 0, took: 1, decision: "approved-once", approver: "ann" };

@@ -60,22 +60,27 @@ async function open(behaviour?: Parameters<typeof startOtlpReceiver>[0], more: R
   return { telemetry: telemetry as Telemetry, warnings };
 }
 
-/** A run with one call of each tool, one of a name that is none, and a question in the call of `wipe`. */
+/** A run with one call of each tool, one of a name that is none, and a question in the call of `wipe`, which a reviewer leaves to a person. */
 async function tell(telemetry: Telemetry, parent: TraceContext | undefined) {
   const describeTool = (name: string) => TOOLS[name] as never;
   const run = telemetry.beginRun({ runId: "run-1", context, language: "typescript", parent, describeTool });
   run.onPhase("bundle")();
   const ended = run.onPhase("program");
   const metas: unknown[] = [];
-  const approver = interceptQuestions({ ask: async () => ({ decision: "once", by: SECRET }) }, [
-    run.aroundQuestions,
-  ]);
+  const approver = interceptQuestions(
+    {
+      ask: async () => ({ decision: "once", by: SECRET }),
+      review: async () => ({ kind: "left", by: SECRET, why: SECRET }),
+    },
+    [run.aroundQuestions],
+  );
   const approvals = new RunApprovals("run-1", approver);
   const calls = interceptCalls(
     {
       async dispatch({ tool }, { meta, signal }) {
         metas.push(meta);
-        if (tool === "mcp__far__wipe") await approvals.approve(toolOf("far", "wipe"), {}, signal);
+        if (tool === "mcp__far__wipe")
+          await approvals.approve(toolOf("far", "wipe"), {}, signal, { reviewer: SECRET });
         return OUTCOMES[tool] ?? failed("unavailable");
       },
     },
@@ -114,6 +119,7 @@ describe("a run that is reported", () => {
     ).toEqual([
       { name: "bundle", parentSpanId: idOf("run"), kind: 1, status: 0 },
       { name: "tools/call get", parentSpanId: idOf("program"), kind: 3, status: 0 },
+      { name: "review", parentSpanId: idOf("tools/call wipe"), kind: 1, status: 0 },
       { name: "approval", parentSpanId: idOf("tools/call wipe"), kind: 1, status: 0 },
       { name: "tools/call wipe", parentSpanId: idOf("program"), kind: 3, status: 2 },
       { name: "resources/read", parentSpanId: idOf("program"), kind: 3, status: 2 },
@@ -154,6 +160,7 @@ describe("a run that is reported", () => {
       "ptc.result.size": 0,
       "error.type": "tool_error",
     });
+    expect(byName.review?.attributes).toEqual({ "ptc.server.name": "far", "ptc.decision": "left" });
     expect(byName["resources/read"]?.attributes).toMatchObject({
       "mcp.method.name": "resources/read",
       "network.transport": "pipe",

@@ -4,6 +4,7 @@ import {
   type Approver,
   complete,
   countsProven,
+  Grants,
   isProven,
   LATER,
   NOT_PROVEN,
@@ -12,6 +13,8 @@ import {
   type RunApprovalsOptions,
   UNASKED,
 } from "../../../broker/approvals/approvals.ts";
+import { type PlannedCall, planOf } from "../../../broker/approvals/plan.ts";
+import { digestOf } from "../../../protocol/canonical-json.ts";
 
 const tool = { namespacedName: "mcp__desk__send", definitionDigest: "sha256:1" } as Parameters<
   RunApprovals["approve"]
@@ -235,6 +238,158 @@ describe("the approvals of a run", () => {
     await expect(approvals.approve(tool, 1, signal)).rejects.toThrow("gone");
     expect((await approvals.approve(tool, 2, signal)).decision).toBe("denied");
     expect(approvals.waiting).toBe(0);
+  });
+});
+
+describe("a reviewer", () => {
+  const REVIEWER = "interceptors.reviewer";
+  const BY_PERSON: ApprovalAnswer = { decision: "denied", by: "ann" };
+  const planned = (args: unknown, more: Partial<PlannedCall> = {}): PlannedCall => ({
+    ...{ tool: tool.namespacedName, server: "desk", definitionDigest: tool.definitionDigest, after: 0 },
+    ...{ arguments: args, argumentsDigest: digestOf(args), asks: true, open: [], undecided: [], ...more },
+  });
+
+  /** Which of these calls, one after another, the reviewer may answer. A person answers the others, and the reviewer allows. */
+  async function reviewed(
+    all: readonly unknown[],
+    {
+      reviewer = (args: unknown) => (args === all[0] ? undefined : REVIEWER),
+      ...options
+    }: RunApprovalsOptions & { reviewer?: (args: unknown) => string | undefined } = {},
+    byPerson: ApprovalAnswer = BY_PERSON,
+  ) {
+    const named: boolean[] = [];
+    const approvals = new RunApprovals(
+      "run-1",
+      {
+        ask: async () => {
+          named.push(false);
+          return byPerson;
+        },
+        review: async (_, by) => {
+          named.push(true);
+          return { kind: "answered", answer: { decision: "once", by } };
+        },
+      },
+      {},
+      options,
+    );
+    for (const args of all) await approvals.approve(tool, args, signal, { reviewer: reviewer(args) });
+    return { named, approvals };
+  }
+
+  it("is asked before a plan is made, and a plan is made of what it leaves to a person", async () => {
+    const happened: unknown[] = [];
+    const approvals = new RunApprovals(
+      "run-1",
+      {
+        ask: async ({ arguments: args, reason, plan }) => {
+          happened.push(["asked", args, reason, plan?.calls.length]);
+          return { decision: "once", by: "ann" };
+        },
+        review: async ({ arguments: args }, by) => {
+          happened.push(["reviewed", args]);
+          return args === 1
+            ? { kind: "answered", answer: { decision: "once", by } }
+            : { kind: "left", by, why: "who is bob?" };
+        },
+      },
+      {},
+      {
+        plan: async ({ arguments: args, reason }) => {
+          happened.push(["planned", args, reason]);
+          return planOf([planned(args)]);
+        },
+      },
+    );
+    for (const args of [1, 2])
+      await approvals.approve(tool, args, signal, { reviewer: REVIEWER, reason: "r" });
+    const reason = `r; ${REVIEWER} leaves it to a person: who is bob?`;
+    expect(happened).toEqual([
+      ["reviewed", 1],
+      ["reviewed", 2],
+      ["planned", 2, reason],
+      ["asked", 2, reason, 1],
+    ]);
+  });
+
+  it("is named to the person for whom the run is suspended, and in the audit log, and is not asked again", async () => {
+    let digest = "";
+    const waiting: unknown[] = [];
+    const noted: unknown[] = [];
+    const review = async (_: unknown, by: string) => ({ kind: "left", by, why: "who is bob?" }) as const;
+    const first = new RunApprovals(
+      "run-1",
+      { ask: async () => LATER, review },
+      { onDecision: (decided) => void noted.push(decided) },
+      {
+        suspend: async (request) => {
+          digest = questionDigest(request);
+          waiting.push(request.reason);
+          return UNASKED;
+        },
+      },
+    );
+    await first.approve(tool, 1, signal, { reviewer: REVIEWER });
+    expect(waiting).toEqual([`${REVIEWER} leaves it to a person: who is bob?`]);
+    const left = { tool: tool.namespacedName, decision: "ask", rule: REVIEWER, reason: "who is bob?" };
+    expect(noted).toMatchObject([left]);
+    const resumed = new RunApprovals(
+      "run-1",
+      { ask: async () => BY_PERSON, review: () => Promise.reject(new Error("it was asked again")) },
+      {},
+      { answered: { digest, answer: { decision: "once", by: "ann" } } },
+    );
+    expect(await resumed.approve(tool, 1, signal, { reviewer: REVIEWER })).toMatchObject({ by: "ann" });
+  });
+
+  it("answers no call that a person has denied, also over a suspension and in a conversation", async () => {
+    const denied = { to: "bob" };
+    const other = { to: "cem" };
+    const { named, approvals } = await reviewed([denied, denied, other]);
+    expect(named).toEqual([false, false, true]);
+    const again = { reviewer: () => REVIEWER };
+    const resumed = { ...again, earlier: structuredClone(approvals.soFar) };
+    expect((await reviewed([denied, other], resumed)).named).toEqual([false, true]);
+    const shared = new Grants();
+    await reviewed([denied], { shared });
+    expect((await reviewed([denied, other], { ...again, shared })).named).toEqual([false, true]);
+  });
+
+  it("answers again where it has denied the call itself, or nobody was there to be asked", async () => {
+    const args = { to: "bob" };
+    const approvals = new RunApprovals("run-1", {
+      ask: async () => BY_PERSON,
+      review: async (_, by) => ({ kind: "answered", answer: { decision: "denied", by } }),
+    });
+    for (let i = 0; i < 2; i++)
+      expect(await approvals.approve(tool, args, signal, { reviewer: REVIEWER })).toMatchObject({
+        by: REVIEWER,
+      });
+    const unasked = new Grants();
+    await reviewed([args], { shared: unasked }, UNASKED);
+    const { named } = await reviewed([args], { shared: unasked, reviewer: () => REVIEWER });
+    expect(named).toEqual([true]);
+  });
+
+  it.each<[string, { calls: PlannedCall[]; approved: number[]; kept?: number[] }, unknown[]]>([
+    ["the plan does not have", { calls: [planned(1)], approved: [1] }, [1, 2]],
+    ["was denied there", { calls: [planned(1), planned(2)], approved: [1] }, [1, 2, 2]],
+    ["was denied there once the plan is over", { calls: [planned(1), planned(2)], approved: [1] }, [1, 3, 2]],
+    ["is kept there", { calls: [planned(1), planned(2)], approved: [1], kept: [2] }, [1, 2]],
+    [
+      "was denied there before its values were known",
+      { calls: [planned(1), planned({ to: "<>" }, { undecided: [["to"]] })], approved: [1] },
+      [1, 3, { to: "bob" }],
+    ],
+  ])("leaves to a person who has answered a plan what %s", async (_, { calls, approved, kept }, all) => {
+    let plans = 0;
+    const { named } = await reviewed(
+      all,
+      { plan: async () => (plans++ === 0 ? planOf(calls) : undefined) },
+      { decision: "once", by: "ann", calls: approved, kept },
+    );
+    expect(named).not.toContain(true);
   });
 });
 

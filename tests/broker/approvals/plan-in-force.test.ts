@@ -7,7 +7,7 @@ import {
   RunApprovals,
 } from "../../../broker/approvals/approvals.ts";
 import { type PlannedCall, planOf, withArguments, withoutOpen } from "../../../broker/approvals/plan.ts";
-import { PlanInForce } from "../../../broker/approvals/plan-in-force.ts";
+import { type Ending, PlanInForce } from "../../../broker/approvals/plan-in-force.ts";
 import type { Tool } from "../../../catalog/tool.ts";
 import { digestOf } from "../../../protocol/canonical-json.ts";
 
@@ -130,7 +130,7 @@ describe("a plan that somebody has answered", () => {
     );
     const answer = await second.approve(a, { x: 2 }, signal);
     expect(answer).toMatchObject({ decision: "approved-once", by: "bob", planned: 1 });
-    second.ended(answer.planned, {});
+    second.ended(answer.planned, { answer: {} });
     expect(await second.approve(b, {}, signal)).toMatchObject({ by: "ann", planned: 2 });
     expect(again).toEqual([]);
   });
@@ -139,35 +139,36 @@ describe("a plan that somebody has answered", () => {
     const plan = inForce([call("a", {}, { again: 1 })], [1]);
     expect(await plan.match(made("a", {}))).toMatchObject({ kind: "approved" });
     expect(await plan.match(made("a", {}))).toMatchObject({ kind: "unplanned" });
-    plan.end(1, undefined);
+    plan.end(1, "failed");
     const resumed = new PlanInForce(plan.kept());
     expect(await resumed.match(made("a", {}))).toMatchObject({ kind: "approved", number: 1 });
-    resumed.end(1, undefined);
+    resumed.end(1, "failed");
     const last = new PlanInForce(resumed.kept());
     expect(await last.match(made("a", {}))).toMatchObject({ kind: "unplanned" });
   });
 
-  it.each<[string, PlannedCall, number[], unknown]>([
-    ["that succeeded", call("a", {}, { again: 1 }), [1], {}],
-    ["that the plan does not have so", call("a", {}), [1], undefined],
-    ["that was denied", call("a", {}, { again: 1 }), [], undefined],
-  ])("asks again about a call %s", async (_, planned, approved, answer) => {
+  it.each<[string, PlannedCall, number[], Ending]>([
+    ["that succeeded", call("a", {}, { again: 1 }), [1], { answer: {} }],
+    ["of which nobody knows whether it was made", call("a", {}, { again: 1 }), [1], "unclear"],
+    ["that the plan does not have so", call("a", {}), [1], "failed"],
+    ["that was denied", call("a", {}, { again: 1 }), [], "failed"],
+  ])("asks again about a call %s", async (_, planned, approved, ending) => {
     const plan = inForce([planned], approved);
     await plan.match(made("a", {}));
-    plan.end(1, answer);
+    plan.end(1, ending);
     expect(await plan.match(made("a", {}))).toMatchObject({ kind: "unplanned" });
   });
 
-  it.each<[string, unknown, string]>([
-    ["it is so", { ok: true }, "approved"],
-    ["it is not", { ok: false }, "unplanned"],
-    ["the answer does not say", {}, "unplanned"],
-    ["the call failed", undefined, "unplanned"],
-  ])("holds the real answer against what the plan takes for granted: %s", async (_, answer, kind) => {
+  it.each<[string, Ending, string]>([
+    ["it is so", { answer: { ok: true } }, "approved"],
+    ["it is not", { answer: { ok: false } }, "unplanned"],
+    ["the answer does not say", { answer: {} }, "unplanned"],
+    ["the call failed", "failed", "unplanned"],
+  ])("holds the real answer against what the plan takes for granted: %s", async (_, ending, kind) => {
     const when = [{ call: 1, path: ["ok"], is: true }];
     const plan = inForce([call("a", {}), call("b", {}, { after: 1, when })], [1, 2]);
     await plan.match(made("a", {}));
-    plan.end(1, answer);
+    plan.end(1, ending);
     const matched = await new PlanInForce(plan.kept()).match(made("b", {}));
     expect(matched.kind).toBe(kind);
     if (matched.kind === "unplanned")
@@ -197,7 +198,7 @@ describe("a plan that somebody has answered", () => {
     const calls = [call("create", {}), call("comment", { text: "#<...>" }, { open })];
     const answered = (data: unknown) => {
       const plan = inForce(calls, [1, 2], [1]);
-      plan.end(1, data);
+      plan.end(1, data === undefined ? "failed" : { answer: data });
       return plan.match(made("comment", { text: "#7" }));
     };
     expect(await answered({ issue: { number: 7 } })).toMatchObject({ kind: "approved" });
@@ -267,7 +268,7 @@ describe("a value that a late read brings", () => {
   const answers = (text: string) => ({ mails: [{ text }] });
   const asked = async (read: typeof search, answer: unknown, { code = "123456", ended = true } = {}) => {
     const plan = new PlanInForce({ plan: latePlan(), approved: [1, 2], used: [1], ended: [], by: "ann" });
-    if (ended) plan.end(1, {});
+    if (ended) plan.end(1, { answer: {} });
     await plan.read(read, answer);
     return (await new PlanInForce(plan.kept()).match(made("enter", { code }))).kind;
   };
@@ -294,7 +295,7 @@ describe("a value that a late read brings", () => {
 
   it("is the one that the last such read brought", async () => {
     const plan = new PlanInForce({ plan: latePlan(), approved: [1, 2], used: [1], ended: [], by: "ann" });
-    plan.end(1, {});
+    plan.end(1, { answer: {} });
     await plan.read(search, answers("nothing yet"));
     await plan.read(search, answers("111111"));
     expect(await plan.match(made("enter", { code: "111111" }))).toMatchObject({ kind: "approved" });

@@ -3,11 +3,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
-import {
-  type ApprovalAnswer,
-  type ApprovalRequest,
-  RunApprovals,
-} from "../../../broker/approvals/approvals.ts";
+import { type ApprovalRequest, RunApprovals, UNASKED } from "../../../broker/approvals/approvals.ts";
 import { interceptQuestions } from "../../../broker/approvals/question-interceptors.ts";
 import type { CallingRun, CallOutcome, RequestedCall } from "../../../broker/dispatcher.ts";
 import type { InterceptorSettings } from "../../../configuration/configuration.ts";
@@ -279,31 +275,21 @@ describe("the checks of managed settings", () => {
 });
 
 describe("a reviewer", () => {
-  const PERSON: ApprovalAnswer = { decision: "denied", by: "ada" };
   const QUESTION: ApprovalRequest = {
     ...{ runId: "run-1", tool: CALL.tool, definitionDigest: "d", argumentsDigest: "a" },
-    ...{ arguments: CALL.arguments, reason: "the rule says so", reviewer: "interceptors.own" },
+    ...{ arguments: CALL.arguments, reason: "the rule says so" },
   };
-  /** Puts a question through the reviewer to a person, who denies it. `asked` has what the person is asked. */
-  const review = async (checks: readonly InterceptorSettings[], question = QUESTION) => {
+  /** Puts a question to the reviewer of this name. */
+  const review = async (checks: readonly InterceptorSettings[], reviewer = "interceptors.own") => {
     const { checks: all } = under(checks);
     const tool = { namespacedName: CALL.tool, server: "desk", name: "send" } as never;
-    const asked: ApprovalRequest[] = [];
-    const approver = interceptQuestions(
-      {
-        ask: async (request) => {
-          asked.push(request);
-          return PERSON;
-        },
-      },
-      [
-        all.reviewing({
-          ...{ runId: "run-1", context: { principal: "local", source: "serve" } },
-          ...{ tools: { get: () => tool }, isVisible: () => true },
-        }),
-      ],
-    );
-    return { answer: await approver.ask(question, new AbortController().signal), asked };
+    const approver = interceptQuestions({ ask: async () => UNASKED }, [
+      all.reviewing({
+        ...{ runId: "run-1", context: { principal: "local", source: "serve" } },
+        ...{ tools: { get: () => tool }, isVisible: () => true },
+      }),
+    ]);
+    return approver.review(QUESTION, reviewer, new AbortController().signal);
   };
   const reviewerAt = async (answer: Answer, more: Partial<InterceptorSettings> = {}) => {
     const { url, received } = await checkAt(answer);
@@ -312,10 +298,9 @@ describe("a reviewer", () => {
 
   it("approves one call, by its own name", async () => {
     const { check, received } = await reviewerAt(() => ({ decision: "allow", reason: "to\na colleague" }));
-    const { answer, asked } = await review([check]);
     const how = expect.stringMatching(/^approvals\.reviewer: to\W+a colleague$/);
-    expect(answer).toEqual({ decision: "once", by: "interceptors.own", how });
-    expect(asked).toEqual([]);
+    const answer = { decision: "once", by: "interceptors.own", how };
+    expect(await review([check])).toEqual({ kind: "answered", answer });
     const data = { run_id: "run-1", tool: CALL.tool, reason: "the rule says so" };
     expect(JSON.parse(received[0]?.body ?? "")).toMatchObject({ type: "question", data });
     expect(received[0]?.body).not.toContain("hunter2");
@@ -323,10 +308,9 @@ describe("a reviewer", () => {
 
   it("refuses one, and says why", async () => {
     const { check } = await reviewerAt(() => ({ decision: "deny", reason: "too much" }));
-    const { answer, asked } = await review([check]);
     const why = "interceptors.own refuses it: too much";
-    expect(answer).toMatchObject({ decision: "denied", by: "interceptors.own", why });
-    expect(asked).toEqual([]);
+    const answer = { decision: "denied", by: "interceptors.own", why };
+    expect(await review([check])).toMatchObject({ kind: "answered", answer });
   });
 
   it.each<[string, Answer]>([
@@ -336,24 +320,18 @@ describe("a reviewer", () => {
     ["it fails", (_, response) => void response.writeHead(500).end()],
   ])("leaves to a person what it does not decide, also where it fails open: %s", async (_, answer) => {
     const { check } = await reviewerAt(answer, { failsOpen: true });
-    const { answer: given, asked } = await review([check]);
-    expect(given).toEqual(PERSON);
-    expect(asked).toHaveLength(1);
-    expect(asked[0]?.reason).toMatch(/^the rule says so; interceptors\.own leaves it to a person: ./);
-    expect(asked[0]).not.toHaveProperty("reviewer");
+    const why = expect.stringMatching(/./);
+    expect(await review([check])).toEqual({ kind: "left", by: "interceptors.own", why });
   });
 
-  it.each<[string, Partial<InterceptorSettings>, string | undefined]>([
-    ["the policy names none", {}, undefined],
+  it.each<[string, Partial<InterceptorSettings>, string]>([
     ["the policy names another", {}, "interceptors.other"],
     ["the policy names that of managed settings", {}, "managed interceptors.own"],
     ["it is not asked about the tool", { tools: ["mcp__mail__*"] }, "interceptors.own"],
     ["it is asked no questions", { on: ["call"] }, "interceptors.own"],
   ])("is not asked where %s", async (_, more, reviewer) => {
     const { check, received } = await reviewerAt(() => ({ decision: "allow" }), more);
-    const { reviewer: __, ...question } = QUESTION;
-    const named = reviewer === undefined ? question : { ...question, reviewer };
-    expect((await review([check], named)).answer).toEqual(PERSON);
+    expect(await review([check], reviewer)).toBeUndefined();
     expect(received).toEqual([]);
   });
 });

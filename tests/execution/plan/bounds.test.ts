@@ -1,6 +1,7 @@
 import { expect, test, vi } from "vitest";
-import type { RunOptions } from "../../../library/api.ts";
-import type { ApprovalQuestion } from "../../../library/ptc.ts";
+import * as z from "zod";
+import type { PtcOptions, RunOptions } from "../../../library/api.ts";
+import { type ApprovalQuestion, tool } from "../../../library/ptc.ts";
 import { SandboxError } from "../../../sandbox/sandbox-error.ts";
 import { openPtc, useNoWalls } from "../../library/open.ts";
 import { ProcessEngine } from "../../runner-image/process-engine.ts";
@@ -10,10 +11,10 @@ const ENGINE = new ProcessEngine();
 useNoWalls(ENGINE);
 
 /** Runs a program with plans, denies what it is asked, and counts the sandboxes until its first question. */
-async function asked(code: string, options: RunOptions = {}) {
+async function asked(code: string, options: RunOptions = {}, more: PtcOptions["tools"] = {}) {
   const { tools, made } = desk();
   const ptc = await openPtc({
-    tools,
+    tools: { ...tools, ...more },
     config: { approvals: { mode: "plan" }, sandbox: { warm: 0 } },
   });
   const questions: ApprovalQuestion[] = [];
@@ -74,7 +75,7 @@ test("arguments that are too large to be shown together end the plan", async () 
     `for (let i = 0; i < 4; i++) await mcp__functions__send({ to: "n" + i, text: "x".repeat(200_000) });`,
   );
   expect(plan?.calls).toHaveLength(2);
-  expect(plan?.more).toBe("the arguments of all calls together are too large to be shown");
+  expect(plan?.more).toBe("all calls together are too large to be shown");
 });
 
 test("without a sandbox for its rehearsal, the call is asked about alone", async () => {
@@ -92,4 +93,17 @@ test("without a sandbox for its rehearsal, the call is asked about alone", async
   } finally {
     failing.mockRestore();
   }
+});
+
+test("an answer with very many truth values does not drown the question", async () => {
+  const flags = Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`flag${index}`, z.boolean()]));
+  const wide = tool({
+    description: "Answers much",
+    output: z.object({ ok: z.boolean(), ...flags }),
+    annotations: { destructiveHint: true },
+    execute: () => ({ ok: true }) as never,
+  });
+  const { plan } = await asked(`if ((await mcp__functions__wide({})).ok) ${SEND}`, {}, { wide });
+  expect(plan?.calls.map(({ tool: name }) => name)).toEqual(["mcp__functions__wide"]);
+  expect(plan?.more).toBeDefined();
 });

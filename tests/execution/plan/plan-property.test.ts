@@ -111,7 +111,11 @@ test("what happens after an approval is exactly the plan, or ends before the dif
       expect(next).toBe(planned.length);
       whole++;
     }),
-    { numRuns: 15 },
+    // One is whole in any case; of those by chance it is one of five.
+    {
+      numRuns: 15,
+      examples: [[[`await send({ to: "a", text: "x" });`, `await request_code({ to: "ann" });`]]],
+    },
   );
   expect(whole).toBeGreaterThan(0);
 });
@@ -145,7 +149,7 @@ it("lets no sequence of calls through that is not in the plan, each call once, a
           const matched = await force.match({ ...call, definitionDigest: "d", asks: true });
           if (matched.kind === "unplanned") continue;
           const { number } = matched;
-          force.end(number, fails ? undefined : {});
+          force.end(number, fails ? "failed" : { answer: {} });
           if (matched.kind !== "approved") continue;
           const text = `${number} ${JSON.stringify(call)}`;
           if (through.includes(text)) {

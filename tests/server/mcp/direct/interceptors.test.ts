@@ -115,6 +115,10 @@ describe("checks of others", () => {
     expect(await failsWith("mcp__desk__drop", "fine")).toContain("needs an approval");
     expect(questions).toHaveLength(3);
     expect(questions[0]).toContain("interceptors.own leaves it to a person: by a word");
+    const decisions = served.auditLines().filter(({ event }) => event === "decision");
+    expect(decisions).toContainEqual(
+      expect.objectContaining({ decision: "ask", rule: "interceptors.own", reason: "by a word" }),
+    );
     const approvals = served.auditLines().filter(({ event }) => event === "approval");
     expect(approvals.map(({ decision, approver, how }) => [decision, approver, how])).toEqual([
       ["approved", "interceptors.own", "approvals.reviewer: by a word"],
