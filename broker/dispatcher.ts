@@ -252,16 +252,20 @@ export class Dispatcher implements CallDispatcher {
     const { principal } = context;
     const connect = (hasDrifted?: true) =>
       connecting.during(
-        servers.connect(tool.server, run.signal, { principal, budget, ...(hasDrifted && { hasDrifted }) }),
+        servers.connect(tool.server, run.signal, {
+          principal,
+          budget,
+          call: { tool: tool.name, arguments: call.arguments },
+          ...(hasDrifted && { hasDrifted }),
+        }),
       );
     way.server = await connect();
-    if (way.server.definitionDigest(tool.name) === tool.definitionDigest) return undefined;
+    if (driftOf(tool, way.server) === undefined) return undefined;
     way.server = await connect(true);
-    const digest = way.server.definitionDigest(tool.name);
-    if (digest === tool.definitionDigest) return undefined;
-    const what = digest === undefined ? "is no longer listed" : "was changed";
-    const message = `'${tool.namespacedName}' ${what} by its server since its types were generated; run \`ptc generate\``;
-    return { ...permission, ...refuse(call.tool, "drifted", message) };
+    const message = driftOf(tool, way.server);
+    return message === undefined
+      ? undefined
+      : { ...permission, ...refuse(call.tool, "drifted", `'${tool.namespacedName}' ${message}`) };
   }
 
   async #decide(asked: RequestedCall, run: CallingRun): Promise<CallOutcome> {
@@ -546,6 +550,19 @@ export class Dispatcher implements CallDispatcher {
       ? undefined
       : `'${name}' answered against its own outputSchema: ${describeProblem("structuredContent", problem)}`;
   }
+}
+
+/** How a tool differs from the one that its types were generated from, phrased to follow its name; `undefined` if it does not. */
+function driftOf(tool: Tool, server: ToolServer): string | undefined {
+  const digest = server.definitionDigest(tool.name);
+  if (digest !== tool.definitionDigest) {
+    const what = digest === undefined ? "is no longer listed" : "was changed";
+    return `${what} by its server since its types were generated; run \`ptc generate\``;
+  }
+  const account = server.strangeAccount?.(tool.name);
+  return account === undefined
+    ? undefined
+    : `was not called: its server lists it otherwise, or not at all, for the account '${account}' than for the first account, from which its types are`;
 }
 
 /** Wraps a call's values, and reports the new ones once more of them are settled. */

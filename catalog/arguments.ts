@@ -58,6 +58,16 @@ export function toolParameters(inputSchema: unknown): ToolParameters {
   return readSchema(inputSchema).own;
 }
 
+/**
+ * Whether a schema says anything of an argument of that name, wherever it says it: in a reference, in alternatives and conditions too. A
+ * schema that is too large to be searched counts as one that does.
+ *
+ * @param inputSchema any JSON.
+ */
+export function mentionsArgument(inputSchema: unknown, name: string): boolean {
+  return new SchemaReader(inputSchema).mentions(inputSchema, name);
+}
+
 function readSchema(inputSchema: unknown): ReadSchema {
   const known = isObject(inputSchema) ? READ.get(inputSchema) : undefined;
   if (known !== undefined) return known;
@@ -186,6 +196,25 @@ class SchemaReader {
         ? member(schema, "additionalProperties") !== false
         : openings.some((each) => each !== undefined && each !== false),
     };
+  }
+
+  mentions(schema: unknown, name: string, depth = 0): boolean {
+    if (!isObject(schema)) return false;
+    if (depth > MAX_DEPTH || this.#steps++ > MAX_STEPS) return true;
+    const dependent = ["dependentSchemas", "dependentRequired", "dependencies"].map((key) =>
+      member(schema, key),
+    );
+    const names = [member(schema, "properties"), ...dependent].filter(isObject).flatMap(Object.keys);
+    const needed = [member(schema, "required"), ...dependent.filter(isObject).flatMap(Object.values)];
+    if (names.includes(name) || needed.some((list) => Array.isArray(list) && list.includes(name)))
+      return true;
+    const parts = [
+      this.#target(schema),
+      ...["allOf", "anyOf", "oneOf"].flatMap((keyword) => partsOf(schema, keyword)),
+      ...["if", "then", "else", "not"].map((keyword) => member(schema, keyword)),
+      ...dependent.filter(isObject).flatMap(Object.values),
+    ];
+    return parts.some((part) => this.mentions(part, name, depth + 1));
   }
 
   /** Visits a schema and the schemas that it combines. `isCertain` is false for alternatives. */

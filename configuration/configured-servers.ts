@@ -2,7 +2,12 @@
 import { urlCredentialsIn } from "../secrets/redaction-secrets.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import type { AuthSettings } from "../upstream/authorization/auth-settings.ts";
-import type { ConfiguredSecret, SecretSource } from "../upstream/secret-source.ts";
+import {
+  ALL_HEADERS,
+  type ConfiguredSecret,
+  type SecretSource,
+  valueKey,
+} from "../upstream/secret-source.ts";
 import type { Configuration, RemoteServer, ServerConfiguration } from "./configuration.ts";
 
 /** Whether a server is reached over HTTP, and may have a login: an MCP server, or an API. */
@@ -107,19 +112,21 @@ export function startedServers(server: ServerConfiguration): ServerConfiguration
   const { accounts, ...whole } = server;
   if (accounts === undefined) return [server];
   return Object.entries(accounts).map(([account, { values, secretSources }]) => {
-    const other = <T>(own: Readonly<Record<string, T>>) =>
-      Object.fromEntries(
-        Object.entries(own).filter(
-          ([name]) => !Object.hasOwn(values, name) && !Object.hasOwn(secretSources, name),
-        ),
-      );
     const key = "env" in server ? "env" : "headers";
+    const keyOf = (name: string) => valueKey(name, key === "headers");
+    const names = [...Object.keys(values), ...Object.keys(secretSources)].map(keyOf);
+    const other = <T>(own: Readonly<Record<string, T>>) =>
+      Object.fromEntries(Object.entries(own).filter(([name]) => !names.includes(keyOf(name))));
+    const sources = Object.entries(other(server.secretSources)).map(([name, source]) =>
+      // What it names is known only when it is read.
+      key === "headers" && name === ALL_HEADERS ? [name, { ...source, except: names }] : [name, source],
+    );
     const own = "env" in server ? server.env : "headers" in server ? server.headers : {};
     return {
       ...whole,
       name: `${server.name}/${account}`,
       [key]: { ...other(own), ...values },
-      secretSources: { ...other(server.secretSources), ...secretSources },
+      secretSources: { ...Object.fromEntries(sources), ...secretSources },
     } as ServerConfiguration;
   });
 }

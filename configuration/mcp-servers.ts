@@ -353,6 +353,14 @@ function withoutTexts(entry: ServerEntry, texts: ReadonlySet<string>): ServerEnt
     ...entry,
     ...(entry.env && { env: known(entry.env) }),
     ...(entry.headers && { headers: known(entry.headers) }),
+    ...(entry.accounts && {
+      accounts: Object.fromEntries(
+        Object.entries(entry.accounts).map(([name, { env, headers }]) => [
+          name,
+          { ...(env && { env: known(env) }), ...(headers && { headers: known(headers) }) },
+        ]),
+      ),
+    }),
     ...(entry.credentials && { credentials: known(entry.credentials) }),
     ...(entry.client_certificate &&
       [entry.client_certificate.cert, entry.client_certificate.key].some((each) =>

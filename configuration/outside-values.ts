@@ -94,7 +94,8 @@ export function expandVariables(source: YamlSource, environment: EnvironmentVari
       return {};
     }
     if (inner instanceof z.ZodRecord)
-      return mapValues(value, (item, key) => below(item, key, inner.valueType));
+      // Also in the mapping of values of an account, whose own keys are settings.
+      return mapValues(value, (item, key) => below(item, key, inner.valueType, true));
     if (inner instanceof z.ZodObject)
       return mapValues(value, (item, key) => below(item, key, inner.shape[key], false));
     if (!isSecret) return value;

@@ -7,26 +7,48 @@
  * whose account nobody has written would be one that no rule has seen.
  */
 import { isObject } from "../base/json.ts";
-import type { Upstream, UpstreamCall, UpstreamListing } from "./upstream.ts";
+import type { ReachedUpstream, Upstream, UpstreamCall, UpstreamListing } from "./upstream.ts";
 import { UpstreamError } from "./upstream-error.ts";
 
 /** The argument that names the account of a call. */
 const ACCOUNT_ARGUMENT = "account";
 
+type ToolsListener = Parameters<Upstream["onToolsChanged"]>[0];
+
+export interface AccountsOptions {
+  /** The server of one account, which may be another object each time. */
+  open: (account: string) => Upstream;
+  /** Whether these are still the accounts of the server. Those that are not are not listed any more, and their changes reach nobody. */
+  isCurrent: () => boolean;
+  /** Whether the schema of a tool's arguments says anything of an argument of that name. */
+  mentionsArgument: (inputSchema: unknown, name: string) => boolean;
+}
+
 /** What the server itself has listed, by what is listed in its place. */
 const ORIGINALS = new WeakMap<object, unknown>();
 
-/** The accounts of one server for one principal. The first account lists the tools of all of them. */
+/**
+ * The accounts of one server for one principal. The first account lists the tools of all of them. Another account may reach another
+ * version of the server, so `reachedBy` lists its tools for the comparison.
+ */
 export class AccountsUpstream implements Upstream {
   readonly name: string;
   readonly #accounts: readonly string[];
-  readonly #open: (account: string) => Upstream;
+  readonly #open: AccountsOptions["open"];
+  readonly #isCurrent: AccountsOptions["isCurrent"];
+  readonly #mentionsArgument: AccountsOptions["mentionsArgument"];
+  readonly #reached = new WeakMap<Upstream, ReachedUpstream>();
 
-  /** @param open the server of one account, which may be another object each time. */
-  constructor(name: string, accounts: readonly string[], open: (account: string) => Upstream) {
+  constructor(
+    name: string,
+    accounts: readonly string[],
+    { open, isCurrent, mentionsArgument }: AccountsOptions,
+  ) {
     this.name = name;
     this.#accounts = accounts;
     this.#open = open;
+    this.#isCurrent = isCurrent;
+    this.#mentionsArgument = mentionsArgument;
   }
 
   get #first(): Upstream {
@@ -49,8 +71,53 @@ export class AccountsUpstream implements Upstream {
     return this.#first.startAhead();
   }
 
-  async list(signal?: AbortSignal): Promise<UpstreamListing> {
-    return withAccountArgument(await this.#first.list(signal), this.#accounts);
+  list(signal?: AbortSignal): Promise<UpstreamListing> {
+    return this.#listOf(this.#first, signal);
+  }
+
+  reachedBy(args: unknown): ReachedUpstream | undefined {
+    const account = isObject(args) ? args[ACCOUNT_ARGUMENT] : undefined;
+    if (typeof account !== "string" || !this.#accounts.includes(account)) return undefined;
+    const own = this.#open(account);
+    if (own === this.#first) return undefined;
+    const reached = this.#reached.get(own) ?? this.#oneOf(account, own);
+    this.#reached.set(own, reached);
+    return reached;
+  }
+
+  #oneOf(account: string, own: Upstream): ReachedUpstream {
+    return {
+      name: this.name,
+      account,
+      get isConnected() {
+        return own.isConnected;
+      },
+      startsApart: own.startsApart === true,
+      startAhead: () => own.startAhead(),
+      list: (signal) => this.#listOf(own, signal),
+      call: (call) => this.call(call),
+      onToolsChanged: (listener) => this.#follow(own, listener),
+      renew: () => own.renew(),
+      close: () => own.close(),
+    };
+  }
+
+  async #listOf(own: Upstream, signal: AbortSignal | undefined): Promise<UpstreamListing> {
+    const listing = await own.list(signal);
+    if (!this.#isCurrent())
+      throw new UpstreamError(
+        "cancelled",
+        `server '${this.name}' is not used: its accounts have just been changed; call it again`,
+      );
+    return withAccountArgument(listing, this.#accounts, this.#mentionsArgument);
+  }
+
+  #follow(own: Upstream, listener: ToolsListener): () => void {
+    const stop = own.onToolsChanged((change) => {
+      if (this.#isCurrent()) listener(change);
+      else stop();
+    });
+    return stop;
   }
 
   async call(call: UpstreamCall): Promise<unknown> {
@@ -64,8 +131,8 @@ export class AccountsUpstream implements Upstream {
     return this.#open(account).call({ ...call, arguments: others, definition });
   }
 
-  onToolsChanged(...listener: Parameters<Upstream["onToolsChanged"]>): () => void {
-    return this.#first.onToolsChanged(...listener);
+  onToolsChanged(listener: ToolsListener): () => void {
+    return this.#follow(this.#first, listener);
   }
 
   renew(): void {
@@ -81,7 +148,11 @@ export class AccountsUpstream implements Upstream {
  * A listing whose tools take an account. It leaves out resources and prompts, which clients ask for without one, and tools with an
  * argument of that name.
  */
-function withAccountArgument(listing: UpstreamListing, accounts: readonly string[]): UpstreamListing {
+function withAccountArgument(
+  listing: UpstreamListing,
+  accounts: readonly string[],
+  mentionsArgument: AccountsOptions["mentionsArgument"],
+): UpstreamListing {
   const problems = [...(listing.problems ?? [])];
   const tools = listing.tools.flatMap((definition) => {
     if (!isObject(definition)) return [definition];
@@ -90,7 +161,7 @@ function withAccountArgument(listing: UpstreamListing, accounts: readonly string
     if (method !== undefined) return [];
     if (!isObject(inputSchema)) return [definition];
     const properties = isObject(inputSchema.properties) ? inputSchema.properties : {};
-    if (Object.hasOwn(properties, ACCOUNT_ARGUMENT)) {
+    if (mentionsArgument(inputSchema, ACCOUNT_ARGUMENT)) {
       const message = `has an argument '${ACCOUNT_ARGUMENT}' of its own, and is left out, because that names one of \`accounts\``;
       problems.push({ ...(typeof name === "string" ? { tool: name } : {}), message });
       return [];

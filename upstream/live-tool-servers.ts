@@ -56,7 +56,7 @@ export class LiveToolServers implements ToolServers {
   async connect(
     name: string,
     signal: AbortSignal,
-    { principal, budget, hasDrifted = false }: ConnectToolsOptions,
+    { principal, budget, call: asked, hasDrifted = false }: ConnectToolsOptions,
   ): Promise<ToolServer> {
     const server = this.#servers.get(name);
     const upstream = server?.upstreamFor(principal);
@@ -67,32 +67,46 @@ export class LiveToolServers implements ToolServers {
     const { callTimeoutMs } = server;
     const tools = this.#toolsOf(upstream, principal);
     budget.limitTo(callTimeoutMs);
-    const inTime = (listing: Promise<ListedDefinitions>) =>
+    const inTime = (listed: Upstream, listing: Promise<ListedDefinitions>) =>
       budget.wait(orAborted(listing, signal, runHasEnded), () =>
-        notReadyInTime(name, budget.limitMs, upstream.isConnected),
+        notReadyInTime(name, budget.limitMs, listed.isConnected),
       );
-    // The listing reports a failure of the start.
-    if (upstream.startsApart === true && !upstream.isConnected && tools.known === undefined)
-      await orAborted(
-        upstream.startAhead().catch(() => {}),
-        signal,
-        runHasEnded,
-      );
-    const definitions = hasDrifted
-      ? await inTime(tools.reconsider())
-      : (tools.known ?? (await inTime(tools.definitions())));
+    const definitionsOf = async (listed: Upstream, itsTools: ListedTools, isSuspect: boolean) => {
+      // The listing reports a failure of the start.
+      if (listed.startsApart === true && !listed.isConnected && itsTools.known === undefined)
+        await orAborted(
+          listed.startAhead().catch(() => {}),
+          signal,
+          runHasEnded,
+        );
+      if (isSuspect) return inTime(listed, itsTools.reconsider());
+      return itsTools.known ?? (await inTime(listed, itsTools.definitions()));
+    };
+    const definitions = await definitionsOf(upstream, tools, hasDrifted);
+    const digestIn = (listed: ListedDefinitions, tool: string) => {
+      const definition = listed.get(tool);
+      return definition === undefined ? undefined : this.#digestOf(definition);
+    };
+    const reached = upstream.reachedBy?.(asked?.arguments);
+    let own: ListedDefinitions | undefined;
+    const isStrange = (tool: string) =>
+      own !== undefined && digestIn(own, tool) !== digestIn(definitions, tool);
+    if (reached !== undefined) {
+      const ownTools = this.#toolsOfReached(reached);
+      own = await definitionsOf(reached, ownTools, false);
+      if (hasDrifted && asked !== undefined && isStrange(asked.tool))
+        own = await definitionsOf(reached, ownTools, true);
+    }
     return {
-      definitionDigest: (tool) => {
-        const definition = definitions.get(tool);
-        return definition === undefined ? undefined : this.#digestOf(definition);
-      },
+      definitionDigest: (tool) => digestIn(definitions, tool),
+      strangeAccount: (tool) => (isStrange(tool) ? reached?.account : undefined),
       call: (call) =>
         upstream.call({
           ...call,
           principal,
           timeoutMs: budget.limitMs,
           spentMs: budget.spentMs,
-          definition: definitions.get(call.tool),
+          definition: (own ?? definitions).get(call.tool),
         }),
     };
   }
@@ -126,7 +140,19 @@ export class LiveToolServers implements ToolServers {
     this.#listed.set(upstream, tools);
     return tools;
   }
+
+  #toolsOfReached(reached: Upstream): ListedTools {
+    const tools = this.#listed.get(reached) ?? new ListedTools(reached, OF_ACCOUNT);
+    this.#listed.set(reached, tools);
+    return tools;
+  }
 }
+
+/**
+ * The observer of an account whose listings nothing is generated from. Where its definitions are not those of the types, it may be a
+ * process that was started before these were generated.
+ */
+const OF_ACCOUNT: ListingObserver = { listed: async () => {}, failed() {}, isSuperseded: () => true };
 
 function runHasEnded(): UpstreamError {
   return new UpstreamError("cancelled", "the run has ended");

@@ -6,6 +6,8 @@ export type SecretSource = {
   readonly place: string;
   /** What to put before the secret, such as `Bearer `. */
   readonly prefix: string;
+  /** Of `ALL_HEADERS`: the headers, in lower case, that stay as they are given elsewhere, whatever the source names. */
+  readonly except?: readonly string[] | undefined;
 } & (
   | {
       readonly from: "file";
@@ -26,6 +28,12 @@ export type SecretSource = {
 
 /** The name among `headers` for headers that a source names itself, as a JSON object. */
 export const ALL_HEADERS = "*";
+
+/** A text that two values of a server share when one takes the place of the other: names of headers ignore case (RFC 9110, 5.1). */
+export function valueKey(name: string, areHeaders: boolean): string {
+  // What an API needs besides headers has names with a slash, in which case counts.
+  return areHeaders && !name.includes("/") ? name.toLowerCase() : name;
+}
 
 /** A secret in the configuration: its text, or where to read it. */
 export type ConfiguredSecret = string | SecretSource;

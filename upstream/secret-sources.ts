@@ -20,6 +20,7 @@ import {
   type SecretSource,
   SecretSourceError,
   tooLarge,
+  valueKey,
 } from "./secret-source.ts";
 import { UpstreamError } from "./upstream-error.ts";
 
@@ -267,7 +268,10 @@ export function sourcedCredentials(
         const found =
           typeof secret === "string" && key === ALL_HEADERS && own.areHeaders ? headersIn(secret) : secret;
         if (typeof found === "string") return [{ key, secret: found, value: source.prefix + found }];
-        if (Array.isArray(found)) return found.map(([name, value]) => ({ key: name, secret: value, value }));
+        if (Array.isArray(found))
+          return found
+            .filter(([name]) => source.except?.includes(valueKey(name, true)) !== true)
+            .map(([name, value]) => ({ key: name, secret: value, value }));
         const problem = `${source.place}: ${found.message}`;
         if (own.areApart !== true || signal.aborted)
           throw new UpstreamError("start_failed", `server '${server}' is not started: ${problem}`, {
@@ -280,12 +284,23 @@ export function sourcedCredentials(
     const values = read.flat();
     const again = (later: AbortSignal) => credentialsFor(principal, server, later);
     return {
-      values: { ...rest.values, ...Object.fromEntries(values.map(({ key, value }) => [key, value])) },
+      values: replacedBy(rest.values, values, own.areHeaders),
       secrets: [...new Set([...rest.secrets, ...values.flatMap(({ secret, value }) => [secret, value])])],
       ...(Object.keys(why).length === 0 ? {} : { unread: { why, again } }),
     };
   };
   return { credentialsFor };
+}
+
+/** Values of which later ones take the place of earlier ones. Otherwise HTTP would send two headers of one name together. */
+function replacedBy(
+  values: Readonly<Record<string, string>>,
+  later: readonly { key: string; value: string }[],
+  areHeaders: boolean,
+): Record<string, string> {
+  const all = [...Object.entries(values), ...later.map(({ key, value }) => [key, value] as const)];
+  const byKey = new Map(all.map((entry) => [valueKey(entry[0], areHeaders), entry]));
+  return Object.fromEntries(byKey.values());
 }
 
 const HEADERS_LIMITS = { maxBytes: MAX_SECRET_BYTES, maxDepth: 2 };

@@ -6,6 +6,8 @@ import { UpstreamError } from "./upstream-error.ts";
 export interface ToolServer {
   /** The digest of a tool's definition as the server lists it now; `undefined` if it does not list the tool. */
   definitionDigest(tool: string): string | undefined;
+  /** The account that the call would reach, if what is behind it lists another definition of the tool, or none. */
+  strangeAccount?(tool: string): string | undefined;
   /**
    * Calls a tool and resolves with the MCP result.
    *
@@ -20,6 +22,8 @@ export interface ConnectToolsOptions {
   principal: string;
   /** The time budget of the call. `connect` limits it to the configured time of that server's calls. */
   budget: CallBudget;
+  /** The tool's name in the protocol and the arguments of the call, which may say which account it reaches. */
+  call?: Pick<ToolCall, "tool" | "arguments">;
   /**
    * Set after a tool's definition differed from the one from which its types were generated. `connect` then lists the server again if
    * its listing may be out of date, and resolves when the observer has processed that.

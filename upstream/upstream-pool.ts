@@ -79,11 +79,11 @@ export class UpstreamPool {
   #accountsOf(
     principal: string,
     { name }: UpstreamSource,
-    accounts: Readonly<Record<string, UpstreamSource>>,
+    { sources, mentionsArgument }: AccountSources,
   ): Upstream | undefined {
-    const names = Object.keys(accounts);
+    const names = Object.keys(sources);
     const open = (account: string) => {
-      const { accounts: current = {} } = this.#sources.get(name) ?? {};
+      const current = this.#sources.get(name)?.accounts?.sources ?? {};
       const source = Object.hasOwn(current, account) ? current[account] : undefined;
       if (source === undefined)
         throw new UpstreamError("disconnected", `server '${name}' has no account '${account}' any longer`);
@@ -92,7 +92,10 @@ export class UpstreamPool {
     const first = open(names[0] ?? "");
     const known = this.#accounts.get(first);
     if (known?.names.join() === names.join()) return known.upstream;
-    const upstream = new AccountsUpstream(name, names, open);
+    const isCurrent = () =>
+      this.#accounts.get(first)?.upstream === upstream &&
+      Object.keys(this.#sources.get(name)?.accounts?.sources ?? {}).join() === names.join();
+    const upstream = new AccountsUpstream(name, names, { open, isCurrent, mentionsArgument });
     this.#accounts.set(first, { names, upstream });
     return upstream;
   }
@@ -209,7 +212,7 @@ export class UpstreamPool {
 
 /** The sources of all connections, by name: of a server with accounts those of its accounts. */
 function everySource(sources: Iterable<UpstreamSource>): ReadonlyMap<string, UpstreamSource> {
-  const all = [...sources].flatMap((source) => Object.values(source.accounts ?? { source }));
+  const all = [...sources].flatMap((source) => Object.values(source.accounts?.sources ?? { source }));
   return new Map(all.map((source) => [source.name, source]));
 }
 
@@ -218,10 +221,18 @@ const UNBOUNDED: GateLimits = {
   maxQueuedCalls: Number.POSITIVE_INFINITY,
 };
 
+/** The accounts of a server. */
+interface AccountSources {
+  /** By the names of the accounts. */
+  readonly sources: Readonly<Record<string, UpstreamSource>>;
+  /** Whether the schema of a tool's arguments says anything of an argument of that name. */
+  readonly mentionsArgument: (inputSchema: unknown, name: string) => boolean;
+}
+
 export interface UpstreamSource {
   readonly name: string;
-  /** The sources of its accounts, by the names of these. It is then connected through them alone. */
-  readonly accounts?: Readonly<Record<string, UpstreamSource>> | undefined;
+  /** Its accounts, if it has some. It is then connected through them alone. */
+  readonly accounts?: AccountSources | undefined;
   /** Whether it is one account of a server, whose resources and prompts nobody has. What it says of them reaches nobody. */
   readonly isAccount?: boolean | undefined;
   /** Why the server is off, if it is. It is never connected then, and calls fail at once. */

@@ -118,6 +118,11 @@ export interface Upstream {
   /** @throws UpstreamError */
   list(signal?: AbortSignal): Promise<UpstreamListing>;
   /**
+   * The server that a call with these arguments reaches, where it is another than the one that lists the tools; the same object as long
+   * as its connection stays.
+   */
+  reachedBy?(args: unknown): ReachedUpstream | undefined;
+  /**
    * Calls a tool once, without retrying. Resolves with the MCP result, which is only checked to be an object.
    *
    * @throws UpstreamError; after `session_ended` the server may be another version, and may be called again.
@@ -129,6 +134,11 @@ export interface Upstream {
   renew(): void;
   /** Ends the connection. The server is started again when it is next used. */
   close(): Promise<void>;
+}
+
+/** One account of a server. It lists tools as the whole server would if this were the account that lists them. */
+export interface ReachedUpstream extends Upstream {
+  readonly account: string;
 }
 
 /** One live connection to a server. */

@@ -88,6 +88,8 @@ export interface AuditedLogin {
 export interface AuditedConnection {
   principal: string;
   server: string;
+  /** The account of the server whose process it is, if the server has accounts. */
+  account?: string | undefined;
   host: string;
   /** The outcome: it was carried; it was not allowed; or it failed, or was ended for what was sent. */
   outcome: "ok" | "refused" | "failed";

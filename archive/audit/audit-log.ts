@@ -127,12 +127,13 @@ export class AuditLog {
   /** Notes a connection of a server. It belongs to no run, since runs share servers. Returns at once. */
   connection(connection: AuditedConnection): void {
     const { redact } = this.#options;
-    const { principal, server, host, reason } = connection;
+    const { principal, server, account, host, reason } = connection;
     this.#append(
       "connection",
       { principal: redact(principal) },
       {
         server: redact(server),
+        account: account && redact(account),
         destination: redact(host),
         port: connection.port,
         outcome: connection.outcome,

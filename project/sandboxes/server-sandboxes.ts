@@ -69,6 +69,9 @@ export interface ServerSandboxesOptions {
   onConnection?: ((connection: AuditedConnection) => void) | undefined;
 }
 
+/** For whom a server is started, and with which of its accounts. */
+type ServerUse = Pick<AuditedConnection, "principal" | "account">;
+
 /** The sandboxes of the servers of one configuration of a project. Contacts no engine before the first of them is started. */
 export class ServerSandboxes {
   readonly #configuration: Configuration;
@@ -113,11 +116,12 @@ export class ServerSandboxes {
   /**
    * How a server is started in its sandbox; undefined where it is a process of this machine. Fetches its packages if they are not here.
    *
+   * @param use for whom it is started, and with which of its accounts.
    * @param env the server's own variables.
    */
   async launcherFor(
     server: ServerConfiguration,
-    principal: string,
+    use: ServerUse,
     env: Readonly<Record<string, string>>,
     signal: AbortSignal,
   ): Promise<LaunchServer | undefined> {
@@ -140,7 +144,7 @@ export class ServerSandboxes {
     return async (program, signal) => {
       try {
         if (packages instanceof PackageError) throw packages;
-        return await this.#launch(server, sandbox, principal, program, packages, signal);
+        return await this.#launch(server, sandbox, use, program, packages, signal);
       } catch (error) {
         if (error instanceof SandboxError || error instanceof PackageError)
           throw new LaunchError(error.message, { cause: error });
@@ -186,7 +190,7 @@ export class ServerSandboxes {
   async #launch(
     server: Stdio,
     sandbox: ServerSandbox,
-    principal: string,
+    use: ServerUse,
     program: Parameters<LaunchServer>[0],
     packages: Packages | undefined,
     signal: AbortSignal,
@@ -236,8 +240,8 @@ export class ServerSandboxes {
         walls: known.openKnownWalls(env),
         uses: images.openImageUses(env),
       });
-      const note = (connection: Omit<AuditedConnection, "server" | "principal">) => {
-        const audited = { server: server.name, principal, ...connection };
+      const note = (connection: Omit<AuditedConnection, "server" | keyof ServerUse>) => {
+        const audited = { server: server.name, ...use, ...connection };
         this.#project.auditConnection(audited);
         this.#onConnection?.(audited);
       };
@@ -248,7 +252,7 @@ export class ServerSandboxes {
         onRefused: (refused) => {
           note({ host: refused, outcome: "refused" });
           this.#project.onWarning(
-            `server '${server.name}' wanted ${refused}, which its sandbox.network does not have`,
+            `server '${server.name}'${use.account === undefined ? "" : ` of the account '${use.account}'`} wanted ${refused}, which its sandbox.network does not have`,
           );
         },
       });

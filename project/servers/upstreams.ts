@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { clock } from "../../base/clock.ts";
+import { mentionsArgument } from "../../catalog/arguments.ts";
 import { definitionDigest } from "../../catalog/parse-tool.ts";
 import type { Configuration, RemoteServer, ServerConfiguration } from "../../configuration/configuration.ts";
 import {
@@ -106,9 +107,12 @@ export function composeUpstreams(
     const views = clientViews(current);
     // A server is told of views only where a client could be given them: some list other tools then.
     const own = servers.map((each) => ({ ...each, apps: views?.get(each.module)?.apps === true }));
-    const startedBy = (server: ServerConfiguration, name = server.name): UpstreamSource => ({
+    const startedBy = (
+      server: ServerConfiguration,
+      of?: { readonly name: string; readonly account: string },
+    ): UpstreamSource => ({
       name: server.name,
-      isAccount: name !== server.name,
+      isAccount: of !== undefined,
       off: server.off,
       whySlow: sandboxes.has(server)
         ? "its sandbox is being started"
@@ -123,7 +127,8 @@ export function composeUpstreams(
         const open = SOURCE_KINDS[server.transport] as Open<ServerConfiguration>;
         const connection = await open({
           // What is kept for a server is kept for all of its accounts.
-          server: { ...server, name },
+          server: { ...server, name: of?.name ?? server.name },
+          account: of?.account,
           signal,
           principal,
           credentials,
@@ -144,14 +149,14 @@ export function composeUpstreams(
     });
     return own.map((server): UpstreamSource => {
       if (server.accounts === undefined) return startedBy(server);
-      const started = startedServers(server).map((each) => startedBy(each, server.name));
-      const accounts = Object.fromEntries(
+      const started = startedServers(server);
+      const sources = Object.fromEntries(
         Object.keys(server.accounts).flatMap((account, index) => {
-          const source = started[index];
-          return source === undefined ? [] : [[account, source]];
+          const each = started[index];
+          return each === undefined ? [] : [[account, startedBy(each, { name: server.name, account })]];
         }),
       );
-      return { ...startedBy(server), accounts };
+      return { ...startedBy(server), accounts: { sources, mentionsArgument } };
     });
   };
   const onSecret = (secret: string) => redactor.add(secret);
@@ -193,6 +198,8 @@ export function openServers(
 /** Everything that opening a connection needs. */
 interface Opening<Server> {
   server: Server;
+  /** Which of the server's accounts is used, if it has some. */
+  account: string | undefined;
   signal: AbortSignal;
   principal: string;
   credentials: ServerCredentials;
@@ -246,6 +253,7 @@ const SOURCE_KINDS: { readonly [Kind in Transport]: Open<ServerConfiguration & {
 
 async function openMcpServer({
   server,
+  account,
   signal,
   credentials,
   secrets,
@@ -255,21 +263,24 @@ async function openMcpServer({
   onWarning,
 }: Opening<ServerConfiguration & { transport: "stdio" | "http" | "sse" }>): Promise<UpstreamConnection> {
   const { connectMcpServer } = await import("../../upstream/mcp/connect-mcp-server.ts");
-  return connectMcpServer(withCredentials(server, credentials.values), {
-    clientVersion: version,
-    connectTimeoutMs: server.connectTimeoutMs,
-    roots: sandboxes.rootsOf(server),
-    apps: server.apps,
-    sampling: server.sampling,
-    launch: await sandboxes.launcherFor(server, principal, credentials.values, signal),
-    authorization: credentials.authorization,
-    secrets,
-    signal,
-    onWarning,
-    onSpawn: (pid) => groups.record(pid, true),
-    onStarted: (pid) => groups.record(pid),
-    onExit: (pid) => groups.forget(pid),
-  });
+  return connectMcpServer(
+    { ...withCredentials(server, credentials.values), account },
+    {
+      clientVersion: version,
+      connectTimeoutMs: server.connectTimeoutMs,
+      roots: sandboxes.rootsOf(server),
+      apps: server.apps,
+      sampling: server.sampling,
+      launch: await sandboxes.launcherFor(server, { principal, account }, credentials.values, signal),
+      authorization: credentials.authorization,
+      secrets,
+      signal,
+      onWarning,
+      onSpawn: (pid) => groups.record(pid, true),
+      onStarted: (pid) => groups.record(pid),
+      onExit: (pid) => groups.forget(pid),
+    },
+  );
 }
 
 /** A text that changes when a server is started or reached in another way. Positions in the file do not matter. */

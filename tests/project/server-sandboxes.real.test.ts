@@ -23,10 +23,16 @@ const HAS_REGISTRIES = [
 const PROBE = "hostile-probe.mjs";
 const FIXTURES = join(import.meta.dirname, "../fixtures/servers");
 
-/** A project with a probe in a sandbox. @param sandbox what its entry says besides the folder of the probe. */
+/**
+ * A project with a probe in a sandbox.
+ *
+ * @param sandbox what its entry says besides the folder of the probe.
+ * @param more what else the server's entry says.
+ */
 function setUp(
   engine: "docker" | "runsc",
   sandbox: { files?: object[]; network?: unknown[]; memory_mb?: number } = {},
+  more: object = {},
 ) {
   const directory = mkdtempSync("/tmp/ptc-walled-");
   chmodSync(directory, 0o755);
@@ -44,6 +50,7 @@ function setUp(
         args: [`./server/${PROBE}`],
         env: { OWN: "own-value", DATA: join(directory, "data/known.txt") },
         sandbox: { ...sandbox, files: [{ path: "./server" }, ...(sandbox.files ?? [])] },
+        ...more,
       },
     ],
   });
@@ -198,6 +205,32 @@ describe.each(ENGINES)("a server in a sandbox of %s", (engine) => {
           ...{ server: "probe", principal: "local", destination: "evil.example", outcome: "refused" },
         }),
       );
+    },
+  );
+
+  test.skipIf(problemOf(engine) !== "")(
+    "is noted with the account whose process asked for a host",
+    async () => {
+      const { upstream, connections, warnings } = setUp(engine, {}, { accounts: { work: {}, home: {} } });
+      const ask = (account: string) =>
+        upstream.call({
+          ...toolCall("probe"),
+          arguments: { account, code: fetching(`http://${account}.example/`) },
+          timeoutMs: 120_000,
+        });
+      await Promise.all([ask("work"), ask("home")]);
+      for (const account of ["work", "home"])
+        expect(warnings).toContain(
+          `server 'probe' of the account '${account}' wanted ${account}.example, which its sandbox.network does not have`,
+        );
+      const noted = (await connections()).map(({ server, account, destination }) => [
+        server,
+        account,
+        destination,
+      ]);
+      expect(noted).toContainEqual(["probe", "work", "work.example"]);
+      expect(noted).toContainEqual(["probe", "home", "home.example"]);
+      expect(noted).not.toContainEqual(["probe", "home", "work.example"]);
     },
   );
 

@@ -1,5 +1,7 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import { mentionsArgument } from "../../catalog/arguments.ts";
 import { LOCAL_PRINCIPAL } from "../../protocol/run-context.ts";
+import { type ListingObserver, LiveToolServers } from "../../upstream/live-tool-servers.ts";
 import type { Upstream, UpstreamCall } from "../../upstream/upstream.ts";
 import { UpstreamPool, type UpstreamSource } from "../../upstream/upstream-pool.ts";
 import { FakeConnection, NO_CREDENTIALS } from "./fake-connection.ts";
@@ -29,7 +31,7 @@ function serverOf(accounts: readonly string[], tools: unknown[] = [{ name: "send
     });
     const own = Object.fromEntries(names.map((account) => [account, sourceOf(account)]));
     const connect = () => Promise.reject(new Error("it is connected through its accounts"));
-    return [{ name: "mail", accounts: own, connect }];
+    return [{ name: "mail", accounts: { sources: own, mentionsArgument }, connect }];
   };
   const pool = new UpstreamPool(sources(accounts), NO_CREDENTIALS, { monotonicMs: () => 0 });
   const upstream = () => pool.get(LOCAL_PRINCIPAL, "mail") as Upstream;
@@ -86,6 +88,26 @@ describe("a server with accounts", () => {
     expect([...connections.keys()]).toEqual(["work", "private"]);
   });
 
+  const own = { properties: { account: { type: "string" } } };
+  it.each([
+    [{ $ref: "#/$defs/Args", $defs: { Args: own } }],
+    [{ type: "object", allOf: [{ anyOf: [{ properties: {} }, own] }] }],
+    [{ oneOf: [own, { required: ["to"] }] }],
+    [{ if: { required: ["to"] }, else: own }],
+    [{ dependentSchemas: { to: own } }],
+    [{ dependentRequired: { to: ["account"] } }],
+    [{ properties: { to: {} }, required: ["account"] }],
+  ])(
+    "leaves out tools with an argument of that name wherever their schema says so: %j",
+    async (inputSchema) => {
+      const inner = { name: "send", inputSchema: { properties: { to: own } } };
+      const { upstream } = serverOf(["work"], [{ name: "switch", inputSchema }, inner]);
+      const { tools, problems } = await upstream().list();
+      expect(tools).toMatchObject([{ name: "send" }]);
+      expect(problems).toMatchObject([{ tool: "switch" }]);
+    },
+  );
+
   it("leaves out resources and prompts, and tools with an argument of that name, which it names", async () => {
     const named = { name: "switch", inputSchema: { properties: { account: { type: "string" } } } };
     const { upstream } = serverOf(
@@ -95,6 +117,39 @@ describe("a server with accounts", () => {
     const { tools, problems } = await upstream().list();
     expect(tools).toMatchObject([{ name: "send" }]);
     expect(problems).toMatchObject([{ tool: "switch", message: expect.stringContaining("of its own") }]);
+  });
+
+  it("is not listed with accounts that it has no longer, whatever it announces", async () => {
+    const { pool, upstream, replace, connections } = serverOf(["work", "private"]);
+    const listed: unknown[] = [];
+    const failed = vi.fn();
+    const observer: ListingObserver = {
+      listed: async (_, { tools }) => void listed.push(tools[0]),
+      failed,
+      isSuperseded: () => false,
+    };
+    const servers = new LiveToolServers(
+      new Map([["mail", { upstreamFor: (who) => pool.get(who, "mail"), callTimeoutMs: 60_000 }]]),
+      JSON.stringify,
+      { principal: LOCAL_PRINCIPAL, observer },
+    );
+    await servers.list("mail", LOCAL_PRINCIPAL);
+    const before = upstream();
+    replace(["work"]);
+    const connection = connections.get("work");
+    connection?.changeTools();
+    await new Promise(setImmediate);
+    expect(listed).toHaveLength(1);
+    await servers.list("mail", LOCAL_PRINCIPAL);
+    connection?.changeTools();
+    await expect.poll(() => listed.length).toBe(3);
+    expect(listed).toMatchObject(
+      [["work", "private"], ["work"], ["work"]].map((accounts) => ({
+        inputSchema: { properties: { account: { enum: accounts } } },
+      })),
+    );
+    expect((await upstreamErrorOf(before.list())).code).toBe("cancelled");
+    expect(failed).not.toHaveBeenCalled();
   });
 
   it("is another one once its accounts are others, and keeps the connections of those that stay", async () => {

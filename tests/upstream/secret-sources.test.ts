@@ -201,7 +201,7 @@ it("a secret in the keyring is read, and a missing one is reported with what to 
 
 describe("headers that a source names itself", () => {
   const source = { place: "ptc.yaml:3", prefix: "", from: "command", argv: ["x"], cwd: "/" } as const;
-  const read = async (printed: string) => {
+  const read = async (printed: string, except?: readonly string[]) => {
     const fresh: unknown[] = [];
     const sources = {
       read: async (asked: SecretSource) => {
@@ -209,7 +209,7 @@ describe("headers that a source names itself", () => {
         return printed;
       },
     };
-    const own = new Map([["hub", { sources: { "*": source }, areHeaders: true }]]);
+    const own = new Map([["hub", { sources: { "*": { ...source, except } }, areHeaders: true }]]);
     const others = { credentialsFor: async () => ({ values: { "X-Team": "ptc" }, secrets: [] }) };
     const credentials = sourcedCredentials(others, own, sources);
     const found = await credentials.credentialsFor("me" as never, "hub", new AbortController().signal);
@@ -222,6 +222,15 @@ describe("headers that a source names itself", () => {
       secrets: ["Bearer abc", "k"],
       fresh: [true],
     });
+  });
+
+  it("take the place of given ones of their names in any case, except of those that stay", async () => {
+    expect((await read('{"x-team": "other", "X-Key": "k"}')).values).toEqual({
+      "x-team": "other",
+      "X-Key": "k",
+    });
+    const kept = await read('{"X-TEAM": "other", "X-Key": "k"}', ["x-team"]);
+    expect(kept).toMatchObject({ values: { "X-Team": "ptc", "X-Key": "k" }, secrets: ["k"] });
   });
 
   it.each(["Bearer abc", "[]", '{"A": 1}', '{"A b": "c"}', '{"A": "c\\r\\nB: d"}'])(

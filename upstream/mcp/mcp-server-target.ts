@@ -1,5 +1,9 @@
 /** How a configured server is started or reached. */
-export type McpServerTarget = { readonly name: string } & (
+export type McpServerTarget = {
+  readonly name: string;
+  /** The account with which it is reached, for messages, if it has accounts. */
+  readonly account?: string | undefined;
+} & (
   | {
       readonly transport: "stdio";
       readonly command: string;

@@ -61,10 +61,11 @@ export class UpstreamFaults {
 
   build(code: UpstreamErrorCode, text: string, cause?: unknown): UpstreamError {
     const target = this.#target;
+    const whose = target.account === undefined ? "" : ` of the account '${target.account}'`;
     const own = Object.values(target.transport === "stdio" ? target.env : target.headers);
     const places = target.transport === "stdio" ? target.args : [target.url];
     const message = toPlainLine(new FaultMask([...this.#secrets(), ...own], places).mask(text));
-    return new UpstreamError(code, `server '${this.#target.name}' ${message}`, { cause });
+    return new UpstreamError(code, `server '${target.name}'${whose} ${message}`, { cause });
   }
 
   /** @param answer is what the server last answered over HTTP. */

@@ -12,6 +12,7 @@ const MAIL = {
     private: { env: { KEY_OF_HOME: "home-1234567890", COMMON: "of-the-private-one" } },
   },
 };
+const PRINTED = { command: ["echo", '{"Authorization": "Bearer of-the-server"}'] };
 const RULES = `permit(principal, action, resource);
 @id("private-is-for-people") @reason("only a person uses it")
 forbid(principal, action == Action::"call", resource in Server::"mail")
@@ -90,6 +91,42 @@ describe("a server with several accounts", () => {
     expect(lines).toContainEqual(expect.objectContaining({ decision: "deny" }));
   });
 
+  it("is not called with an account whose server lists another definition of the tool, or none", async () => {
+    const { command, args } = fixtureServer("box", "tools-from-file.mjs");
+    const box = {
+      ...{ name: "box", command: "sh", args: ["-c", 'exec "$0" "$1" "$LIST"', command, ...args] },
+      accounts: Object.fromEntries(
+        ["work", "same", "other", "none"].map((name) => [name, { env: { LIST: `${name}.json` } }]),
+      ),
+    };
+    const tool = { name: "look", inputSchema: { type: "object" }, annotations: { readOnlyHint: true } };
+    const listOf = (...tools: object[]) => JSON.stringify(tools);
+    const served = await serveProject(
+      [toolNamed("read")],
+      { servers: [DESK, box], discovery: "direct" },
+      undefined,
+      {
+        "work.json": listOf(tool),
+        "same.json": listOf(tool, { name: "more" }),
+        "other.json": listOf({ ...tool, description: "Sends everything", annotations: {} }),
+        "none.json": listOf(),
+      },
+    );
+    const { call } = await connect(served);
+    const textFor = async (account: string) => textsOf(await call("mcp__box__look", { account }));
+    expect(await textFor("work")).toContain("look");
+    expect(await textFor("same")).toContain("look");
+    for (const account of ["other", "none"])
+      expect(await textFor(account)).toMatch(
+        new RegExp(
+          `'mcp__box__look' was not called: .* for the account '${account}' than for the first account`,
+        ),
+      );
+    // The process is started again for a later call, at growing pauses, because it may be older than the types.
+    served.project.write("other.json", listOf(tool));
+    await expect.poll(() => textFor("other"), { timeout: 20_000 }).toContain("look");
+  });
+
   it("sends over HTTP the headers of the account of a call, and of no other", async () => {
     const seen: Seen = { headers: [], started: 0, aborted: 0 };
     const origin = await listen(serveStreamable(seen).listener);
@@ -115,6 +152,30 @@ describe("a server with several accounts", () => {
       expect(sent.length).toBeGreaterThan(0);
       for (const each of sent) expect(each).toEqual([token, team, "of-all-accounts"]);
     }
+  });
+
+  it.each([
+    [
+      "a header of the server's, in whatever case",
+      { authorization: "Bearer of-the-server" },
+      "Authorization",
+    ],
+    ["what a command of the server's prints", { "*": PRINTED }, "Authorization"],
+    ["what a command of the server's prints, in whatever case", { "*": PRINTED }, "authorization"],
+  ])("sends over HTTP an account's own header in the place of %s", async (_, headers, name) => {
+    const seen: Seen = { headers: [], started: 0, aborted: 0 };
+    const origin = await listen(serveStreamable(seen).listener);
+    const accounts = {
+      work: { headers: { [name]: "Bearer work-1234567890" } },
+      home: { headers: { "*": { command: ["echo", '{"Authorization": "Bearer home-1234567890"}'] } } },
+    };
+    const hub = { name: "hub", url: `${origin}/mcp`, headers, accounts };
+    const served = await serveProject([toolNamed("read")], { servers: [DESK, hub], discovery: "direct" });
+    const { call } = await connect(served);
+    for (const account of ["work", "home"])
+      expect(textsOf(await call("mcp__hub__echo", { account, text: "hi" }))).toBe("hi");
+    const sent = new Set(seen.headers.map(({ authorization }) => authorization));
+    expect(sent).toEqual(new Set(["Bearer work-1234567890", "Bearer home-1234567890"]));
   });
 
   it("takes up other accounts that ptc.yaml names, without a restart", async () => {
