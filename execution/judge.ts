@@ -26,6 +26,8 @@ export type Ending =
 const SIGKILLED = 137;
 const ABORTED = 134;
 const MAX_SAID_CHARS = 500;
+/** What V8 says when code of the interpreter itself has used up the stack, as a parser does with a hundred thousand brackets. */
+const STACK_IS_FULL = "Maximum call stack size exceeded";
 /** The failure for each exit code with which the guard ends a sandbox. */
 const GUARDED: ReadonlyMap<number, [type: Failure["type"], message: string]> = new Map([
   [
@@ -124,7 +126,13 @@ function judgeExit(
     return failed("OutOfMemory", outOfMemory("its heap was full"));
   }
   const failure = code === INTERPRETER_FAILED.code ? interpreterFailure(stderrTail) : undefined;
-  if (failure !== undefined) return failed("InternalError", failure);
+  if (failure !== undefined)
+    return failure.includes(STACK_IS_FULL)
+      ? failed(
+          "ContractViolation",
+          "the program nests calls or values deeper than its interpreter can follow",
+        )
+      : failed("InternalError", failure);
   const guarded = GUARDED.get(code);
   const advice = `; let it run to its end and set ${idioms.value}`;
   if (guarded !== undefined) {

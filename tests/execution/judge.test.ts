@@ -79,6 +79,12 @@ describe("judging how a program ended", () => {
     ["OutOfMemory", exited(134), "FATAL ERROR: JavaScript heap out of memory", "heap"],
     ["OutputLimit", { kind: "overflow", stream: "stderr" }, "", "stderr"],
     ["InternalError", exited(70), "printed\nthe interpreter has failed: out of order\n", "out of order"],
+    [
+      "ContractViolation",
+      exited(70),
+      "the interpreter has failed: Maximum call stack size exceeded\n",
+      "deeper than its interpreter can follow",
+    ],
     ["ContractViolation", exited(70), "printed\n", "exit code 70"],
   ])("tells %s", (type, ending, stderr, message) => {
     const verdict = judge(ending, Buffer.alloc(0), stderr, WAYS);
