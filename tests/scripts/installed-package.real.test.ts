@@ -16,6 +16,7 @@ const MAX_UNPACKED_BYTES = 16_000_000;
 interface Packed {
   file: string;
   integrity: string;
+  size: number;
   unpackedSize: number;
   files: string[];
 }
@@ -101,6 +102,10 @@ describe("the package, as it is published", () => {
       "scripts/setup-gvisor.sh",
     ]);
     expect(packed.unpackedSize).toBeLessThan(MAX_UNPACKED_BYTES);
+    for (const page of ["README.md", "docs/for-embedders.md"])
+      expect(readFileSync(join(REPOSITORY, page), "utf8"), page).toContain(
+        `The package is ${(packed.size / 1e6).toFixed(1)} MB`,
+      );
     const licences = readFileSync(join(app, "node_modules/ptc/dist/THIRD_PARTY_LICENSES"), "utf8");
     for (const name of ["ajv", "dockerode", "esbuild", "json-schema-to-typescript", "zod"])
       expect(licences).toMatch(new RegExp(`^${name} \\d.*\\n=+\\n\\n.+`, "m"));

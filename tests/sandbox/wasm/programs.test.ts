@@ -1,65 +1,16 @@
-import { once } from "node:events";
 import { afterAll, describe, expect, test } from "vitest";
-import { encodeFrame, FrameDecoder } from "../../../protocol/frames.ts";
-import { MAX_CALL_FRAME_BYTES, MAX_REPLY_FRAME_BYTES } from "../../../protocol/limits.ts";
 import type { ProgramEnvironment, Trace } from "../../../protocol/messages.ts";
 import { type Platform, WASM_ABSENT_GLOBALS, WASM_MODULES } from "../../../protocol/platform.ts";
-import { WASM_IMAGE, WasmEngine } from "../../../sandbox/wasm/wasm-engine.ts";
+import { WasmEngine } from "../../../sandbox/wasm/wasm-engine.ts";
+import { ENVIRONMENT, type Ran, runProgram } from "./run-program.ts";
 import { builtWasmRunner } from "./runner-files.ts";
 
 const engine = new WasmEngine({ folder: await builtWasmRunner() });
 afterAll(() => engine.close());
 const PLATFORM: Platform = engine.platform;
 
-interface Ran {
-  claim: { ok: boolean; data?: unknown; error?: { type: string; message: string } } | undefined;
-  code: number;
-  stderr: string;
-  trace: Trace | undefined;
-}
-
-const ENVIRONMENT: ProgramEnvironment = { seed: "5e".repeat(32), time_zone: "Europe/Berlin" };
-
-/** Runs a bundle to its end; each call is answered with its arguments, the later ones first. */
-async function run(bundle: string, environment = ENVIRONMENT, memoryMb = 256): Promise<Ran> {
-  let stdout = "";
-  let stderr = "";
-  let trace: Trace | undefined;
-  const request = {
-    image: "",
-    runtime: WASM_IMAGE,
-    runner: "javascript",
-    owner: "test",
-    limits: { memoryMb, cpus: 1, pids: 64 },
-  } as const;
-  const started = await engine.start(request, {
-    onStdout(chunk) {
-      stdout += chunk;
-    },
-    onStderr(chunk) {
-      stderr += chunk;
-    },
-  });
-  const channel = await started.connected;
-  const decoder = new FrameDecoder(MAX_CALL_FRAME_BYTES);
-  const send = (message: object) => channel.write(encodeFrame(message, MAX_REPLY_FRAME_BYTES));
-  const calls: { id: number; arguments: unknown }[] = [];
-  channel.on("data", (chunk: Buffer) => {
-    for (const payload of decoder.push(chunk)) {
-      const message = JSON.parse(payload.toString());
-      if (message.type === "trace") trace = message.trace;
-      if (message.type === "call") calls.push(message);
-    }
-    setTimeout(() => {
-      for (const { id, arguments: args } of calls.splice(0).reverse())
-        send({ type: "reply", id, ok: true, data: args });
-    }, 5);
-  });
-  await once(channel, "data");
-  const caps = { max_output_bytes: 65_536, max_stderr_bytes: 65_536 };
-  send({ type: "program", bundle, data: {}, ...caps, environment });
-  const { code } = await started.exited;
-  return { claim: stdout === "" ? undefined : JSON.parse(stdout), code, stderr, trace };
+function run(bundle: string, environment?: ProgramEnvironment, memoryMb?: number): Promise<Ran> {
+  return runProgram(engine, { runner: "javascript", bundle, environment, memoryMb });
 }
 
 const resultOf = async (expression: string) => {

@@ -4,72 +4,27 @@ import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { encodeFrame, FrameDecoder } from "../../../protocol/frames.ts";
-import { MAX_CALL_FRAME_BYTES, MAX_REPLY_FRAME_BYTES } from "../../../protocol/limits.ts";
 import type { ProgramEnvironment, Trace } from "../../../protocol/messages.ts";
 import { encodePythonBundle } from "../../../protocol/runners.ts";
 import { findPyodide, PYODIDE_VERSION } from "../../../sandbox/wasm/pyodide.ts";
 import { WASM_IMAGE, WasmEngine } from "../../../sandbox/wasm/wasm-engine.ts";
+import { ENVIRONMENT, type Ran, runProgram } from "./run-program.ts";
 import { openWasmEngine } from "./runner-files.ts";
 
 const engine = await openWasmEngine();
 afterAll(() => engine.close());
 
-interface Ran {
-  claim: { ok: boolean; data?: unknown; error?: { type: string; message: string } } | undefined;
-  code: number;
-  stderr: string;
-  trace: Trace | undefined;
+interface Given {
+  environment?: ProgramEnvironment;
+  memoryMb?: number;
+  data?: unknown;
 }
 
-const ENVIRONMENT: ProgramEnvironment = { seed: "5e".repeat(32), time_zone: "Europe/Berlin" };
-
-/** Runs a program to its end; calls that come together are answered with their arguments, the later ones first. */
-async function run(
-  source: string,
-  { environment = ENVIRONMENT, memoryMb = 256, data = {} as unknown } = {},
-): Promise<Ran> {
-  let stdout = "";
-  let stderr = "";
-  let trace: Trace | undefined;
-  const started = await engine.start(
-    {
-      ...{ image: "", runtime: WASM_IMAGE, runner: "python", owner: "test" },
-      limits: { memoryMb, cpus: 1, pids: 64 },
-    },
-    {
-      onStdout(chunk) {
-        stdout += chunk;
-      },
-      onStderr(chunk) {
-        stderr += chunk;
-      },
-    },
-  );
-  const channel = await started.connected;
-  channel.on("error", () => {});
-  const decoder = new FrameDecoder(MAX_CALL_FRAME_BYTES);
-  const send = (message: object) => channel.write(encodeFrame(message, MAX_REPLY_FRAME_BYTES));
-  const calls: { id: number; arguments: unknown }[] = [];
-  channel.on("data", (chunk: Buffer) => {
-    for (const payload of decoder.push(chunk)) {
-      const message = JSON.parse(payload.toString());
-      if (message.type === "trace") trace = message.trace;
-      if (message.type === "call") calls.push(message);
-    }
-    setTimeout(() => {
-      for (const { id, arguments: args } of calls.splice(0).reverse())
-        send({ type: "reply", id, ok: true, data: args });
-    }, 5);
-  });
-  await once(channel, "data");
+function run(source: string, given: Given = {}): Promise<Ran> {
   const mode = /\bawait\b/.test(source) ? "async" : "sync";
   const bundle = encodePythonBundle({ mode, source, file_name: "main.py", modules: {} });
-  const caps = { max_output_bytes: 65_536, max_stderr_bytes: 65_536 };
   const files = [{ name: "given.txt", base64: "aGk=" }];
-  send({ type: "program", bundle, data, ...caps, environment, files });
-  const { code } = await started.exited;
-  return { claim: stdout === "" ? undefined : JSON.parse(stdout), code, stderr, trace };
+  return runProgram(engine, { runner: "python", bundle, files, ...given });
 }
 
 describe("a Python program in an interpreter", () => {
