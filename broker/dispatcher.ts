@@ -562,7 +562,7 @@ function driftOf(tool: Tool, server: ToolServer): string | undefined {
   const account = server.strangeAccount?.(tool.name);
   return account === undefined
     ? undefined
-    : `was not called: its server lists it otherwise, or not at all, for the account '${account}' than for the first account, from which its types are`;
+    : `was not called: for the account '${account}' its server lists another definition of it, or none; its types come from the first account`;
 }
 
 /** Wraps a call's values, and reports the new ones once more of them are settled. */

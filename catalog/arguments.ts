@@ -59,8 +59,8 @@ export function toolParameters(inputSchema: unknown): ToolParameters {
 }
 
 /**
- * Whether a schema says anything of an argument of that name, wherever it says it: in a reference, in alternatives and conditions too. A
- * schema that is too large to be searched counts as one that does.
+ * Whether a schema mentions an argument of this name anywhere, references, alternatives and conditions included. Returns true for a
+ * schema that is too large to search.
  *
  * @param inputSchema any JSON.
  */

@@ -20,7 +20,7 @@ function findReviewerProblems(
   if (reviewer === undefined) return [];
   const path = ["approvals", "reviewer"];
   if (required !== "any")
-    return [{ path, message: `answers nothing beside \`require: ${required}\`; remove one of the two` }];
+    return [{ path, message: `has no effect with \`require: ${required}\`; remove one of the two` }];
   if (entries.some(({ name, on }) => name === reviewer.by && on.includes("question"))) return [];
   const message = `names no interceptor that is asked questions; add one with \`name: ${reviewer.by}\` and \`on: [question]\``;
   return [{ path: [...path, "by"], message }];
@@ -38,7 +38,7 @@ function findEntryProblems(entries: readonly Entry[], reviewer: ReviewerEntry | 
     if (url === undefined && secret !== undefined) return problem("signs nothing without `url`", "secret");
     if (on.includes("question") && reviewer?.by !== name)
       return problem(
-        "has `question`, which only the interceptor is asked that approvals.reviewer.by names",
+        "has `question`, which is only for the interceptor that approvals.reviewer.by names",
         "on",
       );
     return [];

@@ -144,7 +144,7 @@ function judgeExit(
   return failed("ContractViolation", `${message}${advice}`);
 }
 
-/** What the runner says about its interpreter. A program that ends with the same code says nothing of the kind. */
+/** What the runner says about its interpreter, in one bounded line. A program can say the same, and then only misreports its own end. */
 function interpreterFailure(stderrTail: string): string | undefined {
   const said = stderrTail.split("\n").findLast((line) => line.startsWith(INTERPRETER_FAILED.says));
   return said === undefined ? undefined : oneLine(said, MAX_SAID_CHARS);

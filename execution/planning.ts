@@ -28,7 +28,7 @@ export class Planning {
   #plans = 0;
   readonly #timeLimit: Pick<TimeLimit, "open" | "close"> | undefined;
 
-  /** @param timeLimit of the program, which does not take the time of its rehearsals. */
+  /** @param timeLimit the program's time limit, which is paused during a rehearsal. */
   constructor(timeLimit?: Pick<TimeLimit, "open" | "close">) {
     this.#timeLimit = timeLimit;
   }

@@ -88,7 +88,7 @@ export async function loginsHere(
   return orWhy(() => loginStatus({ servers: asked, storage }, LOCAL_USER.principal, env));
 }
 
-/** Says what there is of a login, to continue the name of its server. */
+/** Describes a login, phrased to follow its server's name. */
 export function describeLogin(status: LoginStatus): string {
   const { server, state, issuer = "", scope, wantedScope, expiresAt, renews, place } = status;
   const again = `run \`ptc auth login ${server}\``;

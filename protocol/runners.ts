@@ -4,6 +4,11 @@ export type RunnerName = "javascript" | "python";
 /** How a runner ends whose interpreter has failed by itself: with this exit code, and a line on stderr that begins so and says why. */
 export const INTERPRETER_FAILED = { code: 70, says: "the interpreter has failed: " } as const;
 
+/** In the place of a snapshot's file: the Python runner makes a snapshot, and writes it to stdout. */
+export const MAKE_SNAPSHOT = "make";
+/** The exit code of a Python runner that cannot start from its snapshot. */
+export const UNUSABLE_SNAPSHOT = 71;
+
 /** How to start a runner in a sandbox. Its language registers this, and the engine adds the guard and the isolation. */
 export interface RunnerStart {
   /** Returns the command line, with `heapMb` megabytes of memory for the program's values, and for so many processors. */

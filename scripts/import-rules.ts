@@ -10,7 +10,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   catalog: ["base", "protocol"],
   codegen: ["base", "protocol", "catalog"],
   "runner-image": ["base", "protocol"],
-  upstream: ["base", "protocol", "system", "secrets"],
+  upstream: ["base", "protocol", "system", "secrets", "catalog"],
   broker: ["base", "protocol", "system", "catalog", "upstream"],
   sandbox: ["base", "protocol"],
   archive: ["base", "protocol", "system"],

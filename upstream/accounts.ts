@@ -7,6 +7,7 @@
  * whose account nobody has written would be one that no rule has seen.
  */
 import { isObject } from "../base/json.ts";
+import { mentionsArgument } from "../catalog/arguments.ts";
 import type { ReachedUpstream, Upstream, UpstreamCall, UpstreamListing } from "./upstream.ts";
 import { UpstreamError } from "./upstream-error.ts";
 
@@ -15,13 +16,11 @@ const ACCOUNT_ARGUMENT = "account";
 
 type ToolsListener = Parameters<Upstream["onToolsChanged"]>[0];
 
-export interface AccountsOptions {
+interface AccountsOptions {
   /** The server of one account, which may be another object each time. */
   open: (account: string) => Upstream;
-  /** Whether these are still the accounts of the server. Those that are not are not listed any more, and their changes reach nobody. */
+  /** Whether these are still the server's accounts. If not, listing fails and listeners hear of no changes. */
   isCurrent: () => boolean;
-  /** Whether the schema of a tool's arguments says anything of an argument of that name. */
-  mentionsArgument: (inputSchema: unknown, name: string) => boolean;
 }
 
 /** What the server itself has listed, by what is listed in its place. */
@@ -36,19 +35,13 @@ export class AccountsUpstream implements Upstream {
   readonly #accounts: readonly string[];
   readonly #open: AccountsOptions["open"];
   readonly #isCurrent: AccountsOptions["isCurrent"];
-  readonly #mentionsArgument: AccountsOptions["mentionsArgument"];
   readonly #reached = new WeakMap<Upstream, ReachedUpstream>();
 
-  constructor(
-    name: string,
-    accounts: readonly string[],
-    { open, isCurrent, mentionsArgument }: AccountsOptions,
-  ) {
+  constructor(name: string, accounts: readonly string[], { open, isCurrent }: AccountsOptions) {
     this.name = name;
     this.#accounts = accounts;
     this.#open = open;
     this.#isCurrent = isCurrent;
-    this.#mentionsArgument = mentionsArgument;
   }
 
   get #first(): Upstream {
@@ -109,7 +102,7 @@ export class AccountsUpstream implements Upstream {
         "cancelled",
         `server '${this.name}' is not used: its accounts have just been changed; call it again`,
       );
-    return withAccountArgument(listing, this.#accounts, this.#mentionsArgument);
+    return withAccountArgument(listing, this.#accounts);
   }
 
   #follow(own: Upstream, listener: ToolsListener): () => void {
@@ -148,11 +141,7 @@ export class AccountsUpstream implements Upstream {
  * A listing whose tools take an account. It leaves out resources and prompts, which clients ask for without one, and tools with an
  * argument of that name.
  */
-function withAccountArgument(
-  listing: UpstreamListing,
-  accounts: readonly string[],
-  mentionsArgument: AccountsOptions["mentionsArgument"],
-): UpstreamListing {
+function withAccountArgument(listing: UpstreamListing, accounts: readonly string[]): UpstreamListing {
   const problems = [...(listing.problems ?? [])];
   const tools = listing.tools.flatMap((definition) => {
     if (!isObject(definition)) return [definition];
@@ -162,7 +151,7 @@ function withAccountArgument(
     if (!isObject(inputSchema)) return [definition];
     const properties = isObject(inputSchema.properties) ? inputSchema.properties : {};
     if (mentionsArgument(inputSchema, ACCOUNT_ARGUMENT)) {
-      const message = `has an argument '${ACCOUNT_ARGUMENT}' of its own, and is left out, because that names one of \`accounts\``;
+      const message = `is left out: it has an argument '${ACCOUNT_ARGUMENT}' of its own, which \`accounts\` uses`;
       problems.push({ ...(typeof name === "string" ? { tool: name } : {}), message });
       return [];
     }

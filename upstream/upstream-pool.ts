@@ -38,6 +38,8 @@ type User = string | symbol;
  */
 export class UpstreamPool {
   #sources: ReadonlyMap<string, UpstreamSource>;
+  /** The sources of all connections, by name. */
+  #connectable: ReadonlyMap<string, UpstreamSource>;
   #credentials: CredentialSource;
   readonly #clock: Pick<Clock, "monotonicMs">;
   readonly #options: PoolOptions;
@@ -59,6 +61,7 @@ export class UpstreamPool {
     options: PoolOptions = {},
   ) {
     this.#sources = new Map(sources.map((source) => [source.name, source]));
+    this.#connectable = everySource(sources);
     this.#credentials = credentials;
     this.#clock = clock;
     this.#options = options;
@@ -79,11 +82,11 @@ export class UpstreamPool {
   #accountsOf(
     principal: string,
     { name }: UpstreamSource,
-    { sources, mentionsArgument }: AccountSources,
+    accounts: Readonly<Record<string, UpstreamSource>>,
   ): Upstream | undefined {
-    const names = Object.keys(sources);
+    const names = Object.keys(accounts);
     const open = (account: string) => {
-      const current = this.#sources.get(name)?.accounts?.sources ?? {};
+      const current = this.#sources.get(name)?.accounts ?? {};
       const source = Object.hasOwn(current, account) ? current[account] : undefined;
       if (source === undefined)
         throw new UpstreamError("disconnected", `server '${name}' has no account '${account}' any longer`);
@@ -94,8 +97,8 @@ export class UpstreamPool {
     if (known?.names.join() === names.join()) return known.upstream;
     const isCurrent = () =>
       this.#accounts.get(first)?.upstream === upstream &&
-      Object.keys(this.#sources.get(name)?.accounts?.sources ?? {}).join() === names.join();
-    const upstream = new AccountsUpstream(name, names, { open, isCurrent, mentionsArgument });
+      Object.keys(this.#sources.get(name)?.accounts ?? {}).join() === names.join();
+    const upstream = new AccountsUpstream(name, names, { open, isCurrent });
     this.#accounts.set(first, { names, upstream });
     return upstream;
   }
@@ -116,14 +119,13 @@ export class UpstreamPool {
    */
   replace(sources: readonly UpstreamSource[], credentials: CredentialSource): void {
     const next = new Map(sources.map((source) => [source.name, source]));
-    const before = everySource(this.#sources.values());
     const after = everySource(sources);
     for (const upstream of this.#retired) if (!upstream.isInUse) this.#retired.delete(upstream);
     const known = [...this.#live, ...[...this.#upstreams.values()].flatMap((own) => [...own.values()])];
     for (const upstream of new Set(known)) {
       const { name } = upstream;
       const source = after.get(name);
-      if (source !== undefined && source.identity === before.get(name)?.identity) continue;
+      if (source !== undefined && source.identity === this.#connectable.get(name)?.identity) continue;
       this.#drop(upstream);
       this.#retired.add(upstream);
       upstream.retire(
@@ -133,6 +135,7 @@ export class UpstreamPool {
       );
     }
     this.#sources = next;
+    this.#connectable = after;
     this.#credentials = credentials;
   }
 
@@ -170,16 +173,14 @@ export class UpstreamPool {
 
   #gateOf(server: string): CallGate {
     const gate =
-      this.#gates.get(server) ??
-      new CallGate(server, () => everySource(this.#sources.values()).get(server)?.use ?? UNBOUNDED);
+      this.#gates.get(server) ?? new CallGate(server, () => this.#connectable.get(server)?.use ?? UNBOUNDED);
     this.#gates.set(server, gate);
     return gate;
   }
 
   /** If the number of connections to a server is at its limit, ends the one that was unused the longest. */
   #makeRoom({ name }: PooledUpstream): void {
-    const { use } = everySource(this.#sources.values()).get(name) ?? {};
-    const most = use?.maxConnections ?? Number.POSITIVE_INFINITY;
+    const most = this.#connectable.get(name)?.use?.maxConnections ?? Number.POSITIVE_INFINITY;
     const connected = [...this.#live].filter((each) => each.name === name && each.isConnecting);
     if (connected.length < most) return;
     const unused = connected.find((each) => !each.isInUse);
@@ -211,8 +212,8 @@ export class UpstreamPool {
 }
 
 /** The sources of all connections, by name: of a server with accounts those of its accounts. */
-function everySource(sources: Iterable<UpstreamSource>): ReadonlyMap<string, UpstreamSource> {
-  const all = [...sources].flatMap((source) => Object.values(source.accounts?.sources ?? { source }));
+function everySource(sources: readonly UpstreamSource[]): ReadonlyMap<string, UpstreamSource> {
+  const all = sources.flatMap((source) => Object.values(source.accounts ?? { source }));
   return new Map(all.map((source) => [source.name, source]));
 }
 
@@ -221,19 +222,11 @@ const UNBOUNDED: GateLimits = {
   maxQueuedCalls: Number.POSITIVE_INFINITY,
 };
 
-/** The accounts of a server. */
-interface AccountSources {
-  /** By the names of the accounts. */
-  readonly sources: Readonly<Record<string, UpstreamSource>>;
-  /** Whether the schema of a tool's arguments says anything of an argument of that name. */
-  readonly mentionsArgument: (inputSchema: unknown, name: string) => boolean;
-}
-
 export interface UpstreamSource {
   readonly name: string;
-  /** Its accounts, if it has some. It is then connected through them alone. */
-  readonly accounts?: AccountSources | undefined;
-  /** Whether it is one account of a server, whose resources and prompts nobody has. What it says of them reaches nobody. */
+  /** Its accounts by name, if it has some. It is then connected through them alone. */
+  readonly accounts?: Readonly<Record<string, UpstreamSource>> | undefined;
+  /** Whether it is one account of a server. Accounts offer no resources and prompts, so notices are dropped. */
   readonly isAccount?: boolean | undefined;
   /** Why the server is off, if it is. It is never connected then, and calls fail at once. */
   readonly off?: string | undefined;

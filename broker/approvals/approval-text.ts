@@ -164,7 +164,7 @@ export function describePlanned(call: PlannedCall): string[] {
     ...(assumed.length === 0 ? [] : [`only if ${assumed.join(" and ")}`]),
     ...open,
     ...undecided,
-    ...(again === undefined ? [] : [`again ${again === 1 ? "once" : `up to ${again} times`} if it fails`]),
+    ...(again === undefined ? [] : ["again once if it fails"]),
     ...(call.asks ? [] : ["it changes something, and no approval is needed"]),
   ];
 }

@@ -462,8 +462,11 @@ export class RunApprovals {
     const review = await this.#approver.review(asked, reviewer, signal);
     if (review?.kind === "left")
       this.#events.onDecision?.({
-        ...{ server, tool: namespacedName, decision: "ask" },
-        ...{ rule: review.by, reason: review.why },
+        server,
+        tool: namespacedName,
+        decision: "ask",
+        rule: review.by,
+        reason: review.why,
       });
     return review;
   }

@@ -190,7 +190,7 @@ export class PlanInForce {
       return real === undefined || !isSameJson(real, is);
     });
     if (untrue !== undefined)
-      return `the plan has it only if ${oneLine(describeAssumption(untrue))}, which it is not`;
+      return `the plan has it only if ${oneLine(describeAssumption(untrue))}, and that is not so`;
     const other = this.#otherValue(planned.open, call.arguments);
     return other === undefined
       ? undefined

@@ -65,7 +65,7 @@ async function readText(
   return Buffer.concat(read).toString("utf8");
 }
 
-/** Where a command of managed settings finds others. The person who starts ptc sets `PATH`, and with it what `env python3` means. */
+/** The environment of commands of managed settings. Whoever starts ptc sets `PATH`, and with it which program `env python3` starts. */
 const SYSTEM_ENVIRONMENT: EnvironmentVariables = {
   PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 };

@@ -134,8 +134,9 @@ export class Checks {
     given: CallOutcome,
   ): Promise<CallOutcome> {
     let outcome = given;
-    const managed = checks.filter(({ isManaged }) => isManaged === true);
-    const inTurn = [...managed, ...checks.filter((check) => !managed.includes(check))];
+    const inTurn = checks.toSorted(
+      (one, other) => Number(other.isManaged === true) - Number(one.isManaged === true),
+    );
     for (const check of inTurn.filter(({ on }) => on.includes("result"))) {
       if (!holdsAnswer(outcome)) return outcome;
       const { answer, failure } = await this.#ask(check, about, "result", {
@@ -162,8 +163,8 @@ export class Checks {
         const about = { checked, tool, call, run: { signal } };
         const more = { ...(because && { reason: because }), ...(origins && { origins }) };
         const { answer, failure } = await this.#ask(check, about, "question", more);
-        const { rule: by, reason } = groundOf(check, answer, failure);
-        const how = reason === undefined ? "approvals.reviewer" : `approvals.reviewer: ${reason}`;
+        const { rule: by, reason = "" } = groundOf(check, answer, failure);
+        const how = reason === "" ? "approvals.reviewer" : `approvals.reviewer: ${reason}`;
         if (failure === undefined && answer.decision === "allow")
           return { kind: "answered", answer: { decision: "once", by, how } };
         if (failure === undefined && answer.decision === "deny")
@@ -171,7 +172,7 @@ export class Checks {
             kind: "answered",
             answer: { decision: "denied", by, how, why: `${by} refuses it: ${reason}` },
           };
-        return { kind: "left", by, why: `${reason}` };
+        return { kind: "left", by, why: reason };
       },
     });
   }
@@ -309,7 +310,7 @@ function parseAnswer(text: string, type: AskedAbout): Answer {
   const { data: answer } = answered;
   if (answer.decision === "ask" && type === "result") throw new Error("nobody can be asked about a result");
   if (answer.decision === "replace" && type === "question")
-    throw new Error("its answer replaces something, and a question is only answered");
+    throw new Error("its answer is `replace`, which a question does not allow");
   if (answer.decision === "replace" && type === "call" && !isObject(answer.arguments))
     throw new Error("its answer replaces the arguments and has no `arguments`");
   if (answer.decision === "replace" && type === "result" && answer.data === undefined)

@@ -53,8 +53,8 @@ export interface Rehearsed {
   readonly other?:
     | { readonly calls: ReadonlyMap<number, OtherCall>; readonly answers: ReadonlyMap<number, unknown> }
     | undefined;
-  /** How many times a call is made again if it fails, by its number in the rehearsal. */
-  readonly again?: ReadonlyMap<number, number> | undefined;
+  /** The calls that are made once more if they fail, by their numbers in the rehearsal. */
+  readonly madeAgain?: ReadonlySet<number> | undefined;
   /** Why more calls may follow. */
   readonly more?: string | undefined;
 }
@@ -72,7 +72,7 @@ const MAX_PLANNED = 100;
  * of parts of earlier answers in both, and otherwise undecided. The plan ends before the first call that only one of them made.
  */
 export function makePlan(rehearsed: Rehearsed): Plan {
-  const { calls, asked, other, more, again: repeats } = rehearsed;
+  const { calls, asked, other, more, madeAgain } = rehearsed;
   const origins = new Origins(rehearsed);
   const planned: PlannedCall[] = [];
   let why = more;
@@ -92,7 +92,7 @@ export function makePlan(rehearsed: Rehearsed): Plan {
       why = TOO_LARGE;
       break;
     }
-    const next = plannedCall(call, again, origins, repeats?.get(call.seq));
+    const next = plannedCall(call, again, origins, madeAgain?.has(call.seq));
     chars += shownChars(next);
     if (index > 0 && chars > MAX_SHOWN_CHARS) {
       why = TOO_LARGE;
@@ -147,11 +147,11 @@ export function withAssumptions(plan: Plan, alike: Plan, choices: readonly Assum
   const more =
     why ??
     alike.more ??
-    "where a call answers otherwise than the plan takes for granted, the program may do something else";
+    "if a call answers something other than what the plan assumes, the program may do something else";
   return planOf(calls, more, alike.reads);
 }
 
-function plannedCall(call: NotedCall, other: OtherCall, origins: Origins, again = 0): PlannedCall {
+function plannedCall(call: NotedCall, other: OtherCall, origins: Origins, isMadeAgain = false): PlannedCall {
   const { open, undecided } = origins.ofArguments(call.seq, call.arguments, other.arguments);
   const { tool, server, definitionDigest, asks, rule, reason, after } = call;
   const shown = [
@@ -162,7 +162,7 @@ function plannedCall(call: NotedCall, other: OtherCall, origins: Origins, again 
     ...{ tool, server, definitionDigest, open, undecided, asks, after },
     ...(rule === undefined ? {} : { rule }),
     ...(reason === undefined ? {} : { reason }),
-    ...(again === 0 || !asks || undecided.length > 0 ? {} : { again }),
+    ...(isMadeAgain && asks && undecided.length === 0 ? { again: 1 } : {}),
     arguments: withValues(call.arguments, shown),
     argumentsDigest: digestOf(withoutOpen(call.arguments, { open, undecided }) ?? null),
   };

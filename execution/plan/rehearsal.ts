@@ -61,7 +61,7 @@ const BEGINNING: Moment = { calls: [], trace: undefined, insideMs: 0 };
 export interface RehearsalParts {
   /** How long the rehearsal may take; by default half the time of the run, and `MAX_REHEARSAL_MS` at most. */
   readonly maxMs?: number | undefined;
-  /** Receives the removal of each sandbox, which nobody's question waits for. It never rejects. */
+  /** Receives the removal of each sandbox, so that no question waits for it. The promise never rejects. */
   readonly leave: (removal: Promise<void>) => void;
   readonly scope: Pick<RunScope, "limits" | "clock" | "redactor">;
   readonly program: Program;
@@ -194,7 +194,9 @@ async function planFrom(
     : undefined;
   const planWith = (other: SecondRehearsal) =>
     makePlan({
-      ...{ calls, asked: asked?.seq, again: again?.times },
+      calls,
+      asked: asked?.seq,
+      madeAgain: again?.madeAgain,
       marks: first.standIns.marks,
       reads: first.lateReads,
       other: { calls: other.calls, answers: other.answers },
@@ -489,8 +491,8 @@ class SecondRehearsal {
  * is a call that it makes once if it succeeds. It calls no server.
  */
 class FailingRehearsal {
-  /** How many times a call is made again, by its number in the first rehearsal. */
-  readonly times = new Map<number, number>();
+  /** The calls that are made again, by their numbers in the first rehearsal. */
+  readonly madeAgain = new Set<number>();
   readonly #first: FirstRehearsal;
   readonly #moment: Moment;
 
@@ -516,16 +518,14 @@ class FailingRehearsal {
           const index = indexes.get(key) ?? 0;
           indexes.set(key, index + 1);
           const [change] = own ?? [];
-          const isAlone = own?.length === 1 && change?.standIn?.noted.asks === true;
-          if (isAlone && index === 0) return failed(change.standIn?.tool ?? { module: "", name: call.tool });
-          if (isAlone && index === 1) this.times.set(change.seq, 1);
-          const entry = isAlone
-            ? index === 1
-              ? change
-              : undefined
-            : (own ?? this.#readsOf(call.tool))[index];
-          const isSame = entry?.outcome !== undefined && keyOf(entry) === keyOf(call);
-          if (isSame && entry.outcome !== undefined) return entry.outcome;
+          let at = index;
+          if (own?.length === 1 && change?.standIn?.noted.asks === true) {
+            if (index === 0) return failed(change.standIn.tool);
+            if (index === 1) this.madeAgain.add(change.seq);
+            at = index - 1;
+          }
+          const entry = (own ?? this.#readsOf(call.tool))[at];
+          if (entry?.outcome !== undefined && keyOf(entry) === keyOf(call)) return entry.outcome;
           parted.abort();
           return never(run.signal);
         },

@@ -1,6 +1,5 @@
 import { join } from "node:path";
 import { clock } from "../../base/clock.ts";
-import { mentionsArgument } from "../../catalog/arguments.ts";
 import { definitionDigest } from "../../catalog/parse-tool.ts";
 import type { Configuration, RemoteServer, ServerConfiguration } from "../../configuration/configuration.ts";
 import {
@@ -156,7 +155,7 @@ export function composeUpstreams(
           return each === undefined ? [] : [[account, startedBy(each, { name: server.name, account })]];
         }),
       );
-      return { ...startedBy(server), accounts: { sources, mentionsArgument } };
+      return { ...startedBy(server), accounts: sources };
     });
   };
   const onSecret = (secret: string) => redactor.add(secret);

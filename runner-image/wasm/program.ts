@@ -372,15 +372,16 @@ export class WasmProgram {
     if (!text.includes(BUNDLE_FILE)) return text;
     this.#sourceMap ??= sourceMapOf(this.#program?.bundle ?? "");
     const map = this.#sourceMap;
-    const own = text.replace(BUNDLE_FRAME, (frame: string, line: string, column: string) => {
+    const entryAt = (line: string, column: string) => {
       const entry = map?.findEntry(Number(line) - 1, Number(column) - 1);
-      const isOwn =
-        entry === undefined || !("originalSource" in entry) || entry.originalSource.includes(PROGRAM_SCHEME);
-      return isOwn ? frame : "";
-    });
+      return entry !== undefined && "originalSource" in entry ? entry : undefined;
+    };
+    const own = text.replace(BUNDLE_FRAME, (frame: string, line: string, column: string) =>
+      entryAt(line, column)?.originalSource.includes(PROGRAM_SCHEME) === false ? "" : frame,
+    );
     return own.replace(BUNDLE_PLACE, (_all, line: string, column: string) => {
-      const entry = map?.findEntry(Number(line) - 1, Number(column) - 1);
-      if (entry === undefined || !("originalSource" in entry)) return `${WORKSPACE}:${line}:${column}`;
+      const entry = entryAt(line, column);
+      if (entry === undefined) return `${WORKSPACE}:${line}:${column}`;
       const [, file = entry.originalSource] = entry.originalSource.split(PROGRAM_SCHEME, 2);
       return `${file}:${entry.originalLine + 1}:${entry.originalColumn + 1}`;
     });

@@ -10,7 +10,7 @@ import * as modules from "node:module";
 import { Socket } from "node:net";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { INTERPRETER_FAILED } from "../../protocol/runners.ts";
+import { INTERPRETER_FAILED, MAKE_SNAPSHOT, UNUSABLE_SNAPSHOT } from "../../protocol/runners.ts";
 import { writeAll } from "../node/write-all.ts";
 import { type EmscriptenModule, shareMemory } from "./shared-memory.ts";
 import { withMaximumMemory } from "./wasm-memory.ts";
@@ -19,13 +19,11 @@ const CHANNEL = 3;
 const STDOUT = 1;
 const STDERR = 2;
 const RECEIVE_BYTES = 256 * 1024;
-/** The exit code by which the engine knows that this snapshot is of no use (sandbox/wasm/wasm-engine.ts). */
-const UNUSABLE_SNAPSHOT = 71;
 /** How long the process looks away from the channel while it waits: ever longer, so that waiting costs little. */
 const FIRST_PAUSE_MS = 0.05;
 const MAX_PAUSE_MS = 5;
 const PAUSE_GROWTH = 1.2;
-/** The node of the file of a device that is neither of Emscripten nor of another one here. */
+/** A major device number that neither Emscripten nor Pyodide uses. */
 const DEVICES = 200;
 
 /** Globals beyond those of the language that Pyodide needs. */
@@ -273,11 +271,12 @@ async function open(
 
 const { Buffer } = globalThis;
 const [folder = "", memoryBytes, version = "", snapshotFile] = process.argv.splice(2);
+const isMade = snapshotFile === MAKE_SNAPSHOT;
+const loaded = isMade ? undefined : snapshotFile;
 try {
-  const isMade = snapshotFile === "make";
-  const snapshot = isMade ? "make" : snapshotFile && new Uint8Array(readFileSync(snapshotFile));
-  const pyodide = await open(folder, Number(memoryBytes), snapshot || undefined);
-  if (snapshot === "make" || !snapshot) pyodide.runPython(PREPARE);
+  const snapshot = isMade ? "make" : loaded === undefined ? undefined : new Uint8Array(readFileSync(loaded));
+  const pyodide = await open(folder, Number(memoryBytes), snapshot);
+  if (loaded === undefined) pyodide.runPython(PREPARE);
   if (isMade) {
     writeAll(STDOUT, pyodide.makeMemorySnapshot());
     leave(0);
@@ -285,7 +284,7 @@ try {
   const runtime = `; Pyodide ${version.replace(/[^\w.]/g, "")}`;
   pyodide.runPython(`import platform; _ptc_start(f"Python {platform.python_version()}${runtime}")`);
 } catch (error) {
-  if (snapshotFile && snapshotFile !== "make" && !hasGreeted) leave(UNUSABLE_SNAPSHOT);
+  if (loaded !== undefined && !hasGreeted) leave(UNUSABLE_SNAPSHOT);
   // That of Python ends with what was thrown, after its traceback.
   const said = error instanceof Error ? error.message : String(error);
   const [why] = said.trim().split("\n").slice(-1);

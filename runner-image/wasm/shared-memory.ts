@@ -12,7 +12,7 @@ const PAGE_BYTES = 64 * 1024;
 const PIPE_PIECE_BYTES = 8192;
 /** Files and pipes leave as much to the interpreter, so that a program without space can still say so. */
 const RESERVE_BYTES = 16 * 1024 * 1024;
-/** So many are held before it is looked whether some of them are gone. */
+/** How many files and pipes are counted before the first search for those that are gone. */
 const FIRST_LOOK = 1_000;
 
 interface FileNode {

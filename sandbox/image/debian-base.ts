@@ -95,10 +95,9 @@ export async function ensureDebianBase(
   try {
     const root = join(directory, "root");
     await mkdir(root, { mode: 0o755 });
-    const [debs, node] = await Promise.all([
-      downloadPackages([...packages, ...more], join(directory, "apt")),
-      provideNode(directory),
-    ]);
+    // In turn, so that where one fails nothing writes any more into the folder that is removed.
+    const debs = await downloadPackages([...packages, ...more], join(directory, "apt"));
+    const node = await provideNode(directory);
     await unpackPackages(debs, root);
     await completeRoot(root, node);
     if (more.length > 0) await completePython(root, await describePythonPackages(debs, more));

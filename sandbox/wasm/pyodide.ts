@@ -61,14 +61,14 @@ export function pyodideFolder({
 }
 
 /** How the process that makes a snapshot is started. It writes the snapshot to its stdout. */
-export interface SnapshotCommand {
+interface SnapshotCommand {
   args: readonly string[];
   env: NodeJS.ProcessEnv;
 }
 
 /**
- * The snapshots of one user. The name of each says how long it is, so that one that is not whole is not used. What is found is looked at
- * again for each program, because others may take it away.
+ * The snapshots of one user. A snapshot's name contains its length, so a partial file is never used. Each program looks for the file
+ * again, because others may have removed it.
  */
 export class PyodideSnapshots {
   readonly #folder: string;
@@ -190,7 +190,7 @@ export class PyodideSnapshots {
 }
 
 /**
- * Makes a folder, or sees to it that nobody but this user can put a file into it. What others may have put there before goes.
+ * Makes a folder that only this user can write to, or makes it so. If others could write to it, its files are removed.
  * Windows keeps a user's cache from others itself.
  *
  * @returns whether it can be used.

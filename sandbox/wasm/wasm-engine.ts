@@ -10,6 +10,7 @@ import { constants } from "node:os";
 import { join } from "node:path";
 import type { Duplex, Readable } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { MAKE_SNAPSHOT, UNUSABLE_SNAPSHOT } from "../../protocol/runners.ts";
 import type { SandboxExit, SandboxOutput } from "../sandbox.ts";
 import type {
   EngineDescription,
@@ -28,12 +29,8 @@ export const WASM_IMAGE = "wasm";
 
 const RUNNER = "runner.mjs";
 const PYTHON_RUNNER = "python.mjs";
-/** Has the Python runner make a snapshot of itself (runner-image/wasm/python.ts). */
-const MAKE = "make";
-/** The exit code of a Python runner that cannot begin from its snapshot (runner-image/wasm/python.ts). */
-const UNUSABLE_SNAPSHOT = 71;
 const MAX_BEGIN_MS = 30_000;
-/** What Pyodide gives to Python of JavaScript runs no text of Python's. */
+/** Keeps JavaScript that Python reaches through Pyodide from running strings as code. */
 const NO_CODE_FROM_TEXTS = "--disallow-code-generation-from-strings";
 const MB = 1024 * 1024;
 /** Python itself takes 40 MB. */
@@ -181,10 +178,13 @@ export class WasmEngine implements SandboxEngine {
       NO_CODE_FROM_TEXTS,
       `--max-old-space-size=${heapMb}`,
       join(this.#folder, PYTHON_RUNNER),
-      ...[folder, String(interpreterMb * MB), version, ...rest],
+      folder,
+      String(interpreterMb * MB),
+      version,
+      ...rest,
     ];
     const parts = [version, this.#imageDigest() ?? "", process.versions.node];
-    const found = this.#snapshots.file(parts, { args: command([], MAKE), env: cleanEnvironment() });
+    const found = this.#snapshots.file(parts, { args: command([], MAKE_SNAPSHOT), env: cleanEnvironment() });
     const { signal = this.#closing.signal } = request;
     const snapshot = await orCancelled(found, AbortSignal.any([signal, this.#closing.signal]));
     if (snapshot === undefined) return this.#spawn(command([]), request, output);
@@ -275,7 +275,7 @@ class WasmSandbox implements StartedSandbox {
     });
   }
 
-  /** Waits for a time until the runner has said something. @returns its exit code, if it has ended before by itself. */
+  /** Waits, for at most `MAX_BEGIN_MS`, until the runner writes to its channel. @returns its exit code if it ends first, else `null`. */
   begun(signal: AbortSignal | undefined): Promise<number | null> {
     const channel = this.#child.stdio[CHANNEL] as Duplex;
     const said = Promise.withResolvers<number | null>();

@@ -1,5 +1,4 @@
 import { describe, expect, it, vi } from "vitest";
-import { mentionsArgument } from "../../catalog/arguments.ts";
 import { LOCAL_PRINCIPAL } from "../../protocol/run-context.ts";
 import { type ListingObserver, LiveToolServers } from "../../upstream/live-tool-servers.ts";
 import type { Upstream, UpstreamCall } from "../../upstream/upstream.ts";
@@ -31,7 +30,7 @@ function serverOf(accounts: readonly string[], tools: unknown[] = [{ name: "send
     });
     const own = Object.fromEntries(names.map((account) => [account, sourceOf(account)]));
     const connect = () => Promise.reject(new Error("it is connected through its accounts"));
-    return [{ name: "mail", accounts: { sources: own, mentionsArgument }, connect }];
+    return [{ name: "mail", accounts: own, connect }];
   };
   const pool = new UpstreamPool(sources(accounts), NO_CREDENTIALS, { monotonicMs: () => 0 });
   const upstream = () => pool.get(LOCAL_PRINCIPAL, "mail") as Upstream;

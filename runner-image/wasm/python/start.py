@@ -168,7 +168,7 @@ def _open_loop(order: Any) -> Any:
     from ptc_runner.environment.program_loop import ProgramLoop
 
     class InterpreterLoop(ProgramLoop):
-        """There is nobody who could wake it but the host."""
+        """Only the host can wake this loop."""
 
         def _make_self_pipe(self) -> None:
             self._ssock = self._csock = None

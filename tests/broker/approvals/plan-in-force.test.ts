@@ -173,7 +173,7 @@ describe("a plan that somebody has answered", () => {
     expect(matched.kind).toBe(kind);
     if (matched.kind === "unplanned")
       expect(matched.differs).toBe(
-        "the plan has it only if ok of what call 1 answers is true, which it is not",
+        "the plan has it only if ok of what call 1 answers is true, and that is not so",
       );
   });
 

@@ -19,7 +19,7 @@ describe("a plan whose calls depend on choices of earlier answers", () => {
   it("has calls with as many conditions as a person can weigh", () => {
     const { calls: planned, more } = planWith([...choicesOf(1, 6), ...choicesOf(2, 4)]);
     expect(planned.map(({ when = [] }) => when.length)).toEqual([0, 6, 10]);
-    expect(more).toContain("takes for granted");
+    expect(more).toContain("other than what the plan assumes");
   });
 
   it("ends before a call with more of them, and says so", () => {

@@ -178,7 +178,7 @@ test("a branch on the result of a change is planned on condition of that result"
     notes: ["only if ok of what call 1 answers is true"],
   });
   expect(questions[0]?.plan?.more).toBe(
-    "where a call answers otherwise than the plan takes for granted, the program may do something else",
+    "if a call answers something other than what the plan assumes, the program may do something else",
   );
   expect(changes).toEqual([["create", { title: "a" }], sent]);
 });
@@ -212,7 +212,7 @@ test("a call that was planned on condition of a result is asked about if the res
   expect(questions[0]?.plan?.calls[1]?.notes).toEqual(["only if ok of what call 1 answers is true"]);
   expect(questions.map(({ differs }) => differs)).toEqual([
     undefined,
-    "the plan has it only if ok of what call 1 answers is true, which it is not",
+    "the plan has it only if ok of what call 1 answers is true, and that is not so",
   ]);
   expect(made).toEqual(["create"]);
 });

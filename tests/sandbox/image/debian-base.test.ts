@@ -223,12 +223,13 @@ describe.skipIf(!hasDpkg)("a base that is not there", () => {
   });
 
   test("cannot be made where the packages cannot be fetched, which says what to do", async () => {
-    const { built } = await build("echo nothing works >&2; exit 100");
+    const { built, calls } = await build("echo nothing works >&2; exit 100");
     expect(built).toMatchObject({
       code: "base_unavailable",
       message:
         "the distribution's packages cannot be fetched: apt-get -o failed (exit 100): nothing works. Where there is no apt, name a base image that a registry has.",
     });
+    expect(calls.filter((call) => !call.startsWith("apt-get"))).toEqual([]);
   });
 
   test("cannot be made of a package that is broken", async () => {

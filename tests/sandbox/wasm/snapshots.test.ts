@@ -200,11 +200,18 @@ describe("a program that waits for the snapshot", () => {
     const { findPyodide: find, ...rest } = options;
     const script = `
       import { WasmEngine } from ${JSON.stringify(join(import.meta.dirname, "../../../sandbox/wasm/wasm-engine.ts"))};
+      import { readFileSync } from "node:fs";
+      // In a turn after that in which they were started, so that one knows of the other.
+      setInterval(() => {
+        const children = readFileSync(\`/proc/self/task/\${process.pid}/children\`, "utf8");
+        if (children.trim().split(" ").length === 2) console.log("begun");
+      }, 20);
       const engine = new WasmEngine({ ...${JSON.stringify(rest)}, findPyodide: () => (${JSON.stringify(find())}) });
       engine.start(${JSON.stringify(request)}, {});`;
     const ptc = spawn(process.execPath, ["--input-type=module-typescript", "--no-warnings", "-e", script], {
-      stdio: ["ignore", "inherit", "inherit"],
+      stdio: ["ignore", "pipe", "inherit"],
     });
+    await once(ptc.stdout, "data");
     const children = () =>
       readFileSync(`/proc/${ptc.pid}/task/${ptc.pid}/children`, "utf8").trim().split(" ");
     const commandOf = (pid: string) => {
@@ -215,7 +222,7 @@ describe("a program that waits for the snapshot", () => {
       }
     };
     const makers = () => children().filter((pid) => commandOf(pid).includes(join(rest.folder, "python.mjs")));
-    await vi.waitFor(() => expect([makers().length, children().length]).toEqual([1, 2]), { timeout: 60_000 });
+    expect([makers().length, children().length]).toEqual([1, 2]);
     const [maker = ""] = makers();
     ptc.kill("SIGKILL");
     await vi.waitFor(() => expect(commandOf(maker)).toBe(""), { timeout: 60_000 });
