@@ -8,15 +8,15 @@ export interface PtcConfig {
   servers?:
     | {
         /**
-         * its name. In code it is in snake_case, where no two may be the same
+         * the server's name. Code uses it in snake_case, where each must be unique
          */
         name: string;
         /**
-         * what the server is for; models read it
+         * what the server is for; models read this
          */
         description?: string;
         /**
-         * how it is reached: `stdio` by default where there is a `command`, `http` (Streamable HTTP) where there is a `url`
+         * how ptc talks to it: by default `stdio` with `command`, and `http` (Streamable HTTP) with `url`
          */
         transport?: "stdio" | "http" | "sse";
         /**
@@ -28,7 +28,7 @@ export interface PtcConfig {
          */
         args?: (string | number | boolean)[];
         /**
-         * its environment, beside a minimal one. A value is a text, in which variables are expanded, or names its source
+         * environment variables, added to a minimal set. A value is text, in which variables are expanded, or names its source
          */
         env?: {
           [k: string]: string | { [key: string]: unknown };
@@ -78,17 +78,17 @@ export interface PtcConfig {
             } | null)
           | boolean;
         /**
-         * its address, over HTTP
+         * the server's URL, for HTTP
          */
         url?: string;
         /**
-         * what is sent with each request; values as for `env`. Under the name `*` a source names the headers itself, as a JSON object; a command is then run for each connection
+         * headers sent with each request; values as for `env`. Under the name `*`, a source gives all headers as one JSON object; a command there runs once per connection
          */
         headers?: {
           [k: string]: string | { [key: string]: unknown };
         };
         /**
-         * folders that ptc names to it
+         * folders that ptc tells the server about as its roots
          */
         roots?: string[];
         /**
@@ -96,7 +96,7 @@ export interface PtcConfig {
          */
         openapi?: string;
         /**
-         * where the API of `openapi` is; by default where its description says
+         * the base URL of the API of `openapi`; by default the one in its description
          */
         base_url?: string;
         /**
@@ -110,16 +110,16 @@ export interface PtcConfig {
          */
         client_certificate?: {
           /**
-           * the certificate in PEM, with those that it needs; values as for `env`, such as `{ file: client.pem }`
+           * the certificate chain in PEM; values as for `env`, such as `{ file: client.pem }`
            */
           cert: string | { [key: string]: unknown };
           /**
-           * its key in PEM, without a passphrase
+           * the private key in PEM, without a passphrase
            */
           key: string | { [key: string]: unknown };
         };
         /**
-         * the operations of `openapi` that are tools; by default all. Each is a name, or `{ tag, path, operation, method }`; `*` is a wildcard
+         * the operations of `openapi` that become tools; by default all. Each is a name, or `{ tag, path, operation, method }`; `*` is a wildcard
          */
         include?: (
           | {
@@ -128,22 +128,22 @@ export interface PtcConfig {
                */
               tag?: string;
               /**
-               * its path, as the description writes it
+               * the operation's path, as the description writes it
                */
               path?: string;
               /**
-               * its `operationId`, or the name of its tool
+               * the `operationId`, or the tool's name
                */
               operation?: string;
               /**
-               * its HTTP method
+               * the operation's HTTP method
                */
               method?: "get" | "put" | "post" | "delete" | "options" | "head" | "patch";
             }
           | string
         )[];
         /**
-         * the operations of `openapi` that are no tools
+         * the operations of `openapi` that do not become tools
          */
         exclude?: (
           | {
@@ -152,27 +152,27 @@ export interface PtcConfig {
                */
               tag?: string;
               /**
-               * its path, as the description writes it
+               * the operation's path, as the description writes it
                */
               path?: string;
               /**
-               * its `operationId`, or the name of its tool
+               * the `operationId`, or the tool's name
                */
               operation?: string;
               /**
-               * its HTTP method
+               * the operation's HTTP method
                */
               method?: "get" | "put" | "post" | "delete" | "options" | "head" | "patch";
             }
           | string
         )[];
         /**
-         * how ptc logs in to it; `none` never does
+         * how ptc logs in to the server; `none` turns logging in off
          */
         auth?:
           | {
               /**
-               * `oauth`: a person logs in; `client_credentials`: a machine does; `none`: nobody does. It may be missing beside `token_exchange` and `identity_assertion`, and is what counts where the caller has no token
+               * `oauth`: a person logs in; `client_credentials`: a machine does; `none`: nobody does. Optional with `token_exchange` or `identity_assertion`; then it is used when the caller has no token
                */
               type?: "oauth" | "client_credentials" | "none";
               /**
@@ -184,7 +184,7 @@ export interface PtcConfig {
                  */
                 issuer: string;
                 /**
-                 * the id of ptc's client there
+                 * ptc's client ID at that issuer
                  */
                 client_id: string;
                 /**
@@ -196,7 +196,7 @@ export interface PtcConfig {
                  */
                 token_endpoint_auth_method?: "client_secret_basic" | "client_secret_post";
                 /**
-                 * what the new token is for, beside the server's URL as `resource`
+                 * the audience of the new token, in addition to the server's URL as `resource`
                  */
                 audience?: string;
                 /**
@@ -204,12 +204,12 @@ export interface PtcConfig {
                  */
                 resource?: boolean;
                 /**
-                 * whether ptc shows a token of its own (`client_credentials`), so that the new one says in `act` who acts
+                 * whether ptc also sends its own token (`client_credentials`), so that `act` in the new token names ptc as the actor
                  */
                 actor?: boolean;
               };
               /**
-               * the same across organisations: ptc exchanges the token of the caller for an assertion of who it is (ID-JAG), with which the server's own authorization server gives a token (RFC 7523); `client_id` and `client_secret` of `auth` are ptc's client at that one
+               * the same across organisations: ptc exchanges the caller's token for an identity assertion (ID-JAG), which the server's own authorization server accepts for a token (RFC 7523); `auth.client_id` and `auth.client_secret` are ptc's client there
                */
               identity_assertion?: {
                 /**
@@ -217,7 +217,7 @@ export interface PtcConfig {
                  */
                 issuer: string;
                 /**
-                 * the id of ptc's client there
+                 * ptc's client ID at that issuer
                  */
                 client_id: string;
                 /**
@@ -230,15 +230,15 @@ export interface PtcConfig {
                 token_endpoint_auth_method?: "client_secret_basic" | "client_secret_post";
               };
               /**
-               * the id of a client that is registered already
+               * the ID of a client that is already registered
                */
               client_id?: string;
               /**
-               * the client's secret; a value as for `env`. It needs `issuer`, and goes nowhere else
+               * the client's secret; a value as for `env`. Requires `issuer`; ptc sends it nowhere else
                */
               client_secret?: string | { [key: string]: unknown };
               /**
-               * the scopes to ask for, instead of those that the server names
+               * the scopes to request instead of those that the server asks for
                */
               scopes?: string | string[];
               /**
@@ -250,11 +250,11 @@ export interface PtcConfig {
                */
               client_metadata_url?: string;
               /**
-               * the host of the redirect
+               * the host of the redirect URI
                */
               callback_host?: "127.0.0.1" | "localhost";
               /**
-               * the port of the redirect; by default a free one
+               * the port of the redirect URI; by default a free one
                */
               callback_port?: number;
               /**
@@ -281,18 +281,18 @@ export interface PtcConfig {
             }
           | ("oauth" | "client_credentials" | "none");
         /**
-         * accounts of it by name, each with credentials of its own: its tools then take the argument `account` ([docs](servers.md#several-accounts))
+         * accounts by name, each with its own credentials; the server's tools then take the argument `account` ([docs](servers.md#several-accounts))
          */
         accounts?: {
           [k: string]: {
             /**
-             * variables of this account beside those of the server; values as for `env`
+             * variables of this account, added to the server's; values as for `env`
              */
             env?: {
               [k: string]: string | { [key: string]: unknown };
             };
             /**
-             * headers of this account beside those of the server; values as for `env`
+             * headers of this account, added to the server's; values as for `env`
              */
             headers?: {
               [k: string]: string | { [key: string]: unknown };
@@ -300,7 +300,7 @@ export interface PtcConfig {
           };
         };
         /**
-         * what its results carry; `{ label: L, unless: { ARGUMENT: PATTERN } }` (or `when`) for calls with other arguments alone
+         * the labels of its results; `{ label: L, unless: { ARGUMENT: PATTERN } }` (or `when`) limits a label to some arguments
          */
         labels?: (
           | string
@@ -315,13 +315,13 @@ export interface PtcConfig {
             }
         )[];
         /**
-         * what the fields of its results carry, where that is not the same: paths such as `messages[].body` to labels, `*` for all others (by default `labels`)
+         * the labels of single fields of its results: maps paths such as `messages[].body` to labels; `*` is every other field (by default `labels`)
          */
         results?: {
           [k: string]: string[];
         };
         /**
-         * which labels may flow into it; by default all. Or a mapping of its arguments, `*` for all others and `()` for whether the call is made, each to labels or to `{ labels, lists, named, said }`
+         * the labels that may flow into its arguments; by default all. Or a mapping from arguments (`*`: all others; `()`: whether the call is made) to labels or to `{ labels, lists, named, said }`
          */
         accepts?:
           | string[]
@@ -344,17 +344,17 @@ export interface PtcConfig {
          */
         pii?: {
           /**
-           * kinds that ptc does not redact in a run that reads from this server, and from no server that does not allow them
+           * kinds that ptc leaves as they are in a run, if every server that the run reads from allows them
            */
           allow?: ("email" | "phone" | "card" | "iban" | "national_id" | "ip")[] | null;
         } | null;
         /**
-         * the same for single tools
+         * exceptions for single tools
          */
         tools?: {
           [k: string]: {
             /**
-             * what the tool's results carry, instead of its server's labels
+             * the labels of the tool's results, instead of its server's
              */
             labels?: (
               | string
@@ -369,13 +369,13 @@ export interface PtcConfig {
                 }
             )[];
             /**
-             * what the fields of its results carry, where that is not the same: paths such as `messages[].body` to labels, `*` for all others (by default `labels`)
+             * the labels of single fields of its results: maps paths such as `messages[].body` to labels; `*` is every other field (by default `labels`)
              */
             results?: {
               [k: string]: string[];
             };
             /**
-             * which labels may flow into the tool, instead of its server's
+             * the labels that may flow into the tool, instead of its server's
              */
             accepts?:
               | string[]
@@ -400,7 +400,7 @@ export interface PtcConfig {
          */
         apps?: "allow" | "off";
         /**
-         * whether it may ask for answers of the client's model during a call, about each of which a person is asked ([docs](clients.md#answers-of-the-clients-model)); `off` by default
+         * whether it may request answers of the client's model during a call; a person is asked about each ([docs](clients.md#answers-of-the-clients-model)); `off` by default
          */
         sampling?: "allow" | "off";
         /**
@@ -408,30 +408,30 @@ export interface PtcConfig {
          */
         shared?: boolean;
         /**
-         * connections to it at a time, one for each principal; by default 64 where it is a process, else 1000. When there are as many, the one that was unused the longest ends for another
+         * connections to it at a time, one for each principal; by default 64 where it is a process, else 1000. Beyond that, the connection unused the longest is closed
          */
         max_connections?: number;
         /**
-         * calls to it at a time, of all principals together; by default 100. More wait, and principals take turns
+         * concurrent calls, of all principals together; by default 100. Further calls wait, and principals take turns
          */
         max_parallel_calls?: number;
         /**
-         * calls that wait for it; by default 1000. One more fails at once
+         * calls that may wait; by default 1000. Further calls fail at once
          */
         max_queued_calls?: number;
         /**
-         * instead of `execution.tool_call_timeout_seconds`
+         * the time limit of a call, instead of `execution.tool_call_timeout_seconds`
          */
         call_timeout_seconds?: number;
         /**
-         * for starting or reaching it, and for each page of its tools. On stdio only time without progress counts, up to five minutes in all
+         * the time limit for starting or reaching it, and for each page of its tools. On stdio, only time without progress counts, up to five minutes in all
          */
         connect_timeout_seconds?: number;
       }[]
     | null;
   tools?: {
     /**
-     * patterns of the tools that programs may call, all others are blocked; not with `block`
+     * patterns of the tools that programs may call; all others are blocked. Cannot be combined with `block`
      */
     allow?: string[];
     /**
@@ -448,11 +448,11 @@ export interface PtcConfig {
            */
           name: string;
           /**
-           * what people read
+           * the title, for people
            */
           title?: string;
           /**
-           * what models and people read
+           * the description, for models and people
            */
           description?: string;
           /**
@@ -498,11 +498,11 @@ export interface PtcConfig {
             openWorldHint?: boolean;
           };
           /**
-           * of one call; by default `execution.tool_call_timeout_seconds`
+           * the time limit of a call; by default `execution.tool_call_timeout_seconds`
            */
           timeout_seconds?: number;
           /**
-           * how much it may print
+           * the most that it may print
            */
           max_output_bytes?: number;
           /**
@@ -510,13 +510,13 @@ export interface PtcConfig {
            */
           cwd?: string;
           /**
-           * its own variables; values as for `servers[].env`
+           * environment variables; values as for `servers[].env`
            */
           env?: {
             [k: string]: string | { [key: string]: unknown };
           };
           /**
-           * what its results carry; `{ label: L, unless: { ARGUMENT: PATTERN } }` (or `when`) for calls with other arguments alone
+           * the labels of its results; `{ label: L, unless: { ARGUMENT: PATTERN } }` (or `when`) limits a label to some arguments
            */
           labels?: (
             | string
@@ -531,13 +531,13 @@ export interface PtcConfig {
               }
           )[];
           /**
-           * what the fields of its results carry, where that is not the same: paths such as `messages[].body` to labels, `*` for all others (by default `labels`)
+           * the labels of single fields of its results: maps paths such as `messages[].body` to labels; `*` is every other field (by default `labels`)
            */
           results?: {
             [k: string]: string[];
           };
           /**
-           * which labels may flow into it; by default all. Or a mapping of its arguments, `*` for all others and `()` for whether the call is made, each to labels or to `{ labels, lists, named, said }`
+           * the labels that may flow into its arguments; by default all. Or a mapping from arguments (`*`: all others; `()`: whether the call is made) to labels or to `{ labels, lists, named, said }`
            */
           accepts?:
             | string[]
@@ -560,19 +560,19 @@ export interface PtcConfig {
   } | null;
   approvals?: {
     /**
-     * which tools need approval by default: `annotated`, those annotated as destructive; `destructive`, also those that say nothing of it
+     * which tools need approval by default: `annotated`: those annotated as destructive; `destructive`: also those without that annotation
      */
     default?: "annotated" | "destructive";
     /**
-     * patterns of tools that need approval as well
+     * patterns of further tools that need approval
      */
     ask?: string[] | null;
     /**
-     * patterns of tools that never need one
+     * patterns of tools that never need approval
      */
     allow?: string[] | null;
     /**
-     * an interceptor that may answer in the place of a person: [docs](policy.md#a-reviewer)
+     * an interceptor that may answer in place of a person: [docs](policy.md#a-reviewer)
      */
     reviewer?: {
       /**
@@ -580,7 +580,7 @@ export interface PtcConfig {
        */
       by: string;
       /**
-       * patterns of the tools about which it may answer; a tool that does not say that it destroys nothing has to be named without `*`
+       * patterns of the tools that it may answer for; a tool that may be destructive must be named without `*`
        */
       tools: string[];
     };
@@ -593,11 +593,11 @@ export interface PtcConfig {
      */
     require?: "any" | "terminal" | "passkey";
     /**
-     * whether a run is suspended when its question outlasts the client's patience; otherwise the call is denied
+     * whether a run is suspended when the client stops waiting for an answer; otherwise the call is denied
      */
     suspend?: boolean;
     /**
-     * a suspended run expires after this time
+     * how long a suspended run is kept
      */
     expire_minutes?: number;
   } | null;
@@ -607,11 +607,11 @@ export interface PtcConfig {
   policy?:
     | {
         /**
-         * files of rules. Where there are any, what no rule permits is denied
+         * files of rules. If there are any, whatever no rule permits is denied
          */
         files?: string[] | null;
         /**
-         * groups and their principals, for rules
+         * groups and their members, for rules
          */
         groups?: {
           [k: string]: string[];
@@ -624,20 +624,20 @@ export interface PtcConfig {
      */
     scope?: "conversation" | "run";
     /**
-     * what happens to a call with a value that its argument does not accept: `ask` asks a person
+     * what happens to a call with a value whose labels its argument does not accept: `deny` denies it, `ask` asks a person
      */
     refused?: "deny" | "ask";
     /**
-     * `careful`: a person is asked about each change that labelled data may have decided
+     * `careful`: a person is asked about each change that labelled data may have influenced
      */
     preset?: "none" | "careful";
     /**
-     * names of `lists` whose values, such as ids, a model may see without taking on their labels
+     * names of `lists`: values that match, such as ids, give a model no labels when it sees them
      */
     plain?: string[] | null;
   } | null;
   /**
-   * named lists of patterns for `accepts`, `labels.plain` and rules; `*` stands for any characters but spaces and separators. `{ file: PATH }` reads one from each line
+   * named lists of patterns for `accepts`, `labels.plain` and rules; `*` matches anything but spaces and separators. `{ file: PATH }` reads one pattern per line
    */
   lists?: {
     [k: string]:
@@ -652,27 +652,27 @@ export interface PtcConfig {
   languages?: ("typescript" | "python")[];
   execution?: {
     /**
-     * wall clock of one program
+     * the time limit of a program, as wall-clock time
      */
     timeout_seconds?: number;
     /**
-     * console text and envelope
+     * the most that a run returns: console text and envelope
      */
     max_output_bytes?: number;
     /**
-     * what the reply of `ptc serve` shows a model of console text and result together; it reads the rest with `read_output`. Never more than `max_output_bytes`
+     * the most of console text and result that a reply of `ptc serve` shows a model, which reads the rest with `read_output`. Never more than `max_output_bytes`
      */
     max_reply_bytes?: number;
     /**
-     * what a program may write with `console.error` and to stderr
+     * the most that a program may write with `console.error` and to stderr
      */
     max_stderr_bytes?: number;
     /**
-     * of one call. Starting and listing its server counts, a person's time does not. Progress that the server reports starts the time again, up to ten times
+     * the time limit of a call. Starting the server counts, waiting for a person does not. Each progress report restarts it, up to ten times
      */
     tool_call_timeout_seconds?: number;
     /**
-     * of one program; more wait their turn
+     * concurrent calls of a program; further calls wait
      */
     max_parallel_calls?: number;
     /**
@@ -680,11 +680,11 @@ export interface PtcConfig {
      */
     max_tool_calls?: number;
     /**
-     * programs that run at a time; by default two for each core if the memory is enough
+     * concurrent programs; by default two per core if the memory is enough
      */
     max_parallel_programs?: number;
     /**
-     * programs of one principal that wait for their turn, in the order of arrival; one more fails with `Busy`. Principals take turns
+     * programs of one principal that may wait, in order of arrival; further ones fail with `Busy`. Principals take turns
      */
     max_queued_programs?: number;
     /**
@@ -696,15 +696,15 @@ export interface PtcConfig {
      */
     cpus?: number;
     /**
-     * processes of one program, beside those of gVisor itself
+     * processes of a program, not counting gVisor's own
      */
     pids?: number;
     /**
-     * `error`: a mistake stops the program; `warn`: the reply says so
+     * what a type error does: `error`: the program does not run; `warn`: it runs, and the reply names the error; `off`: nothing is checked
      */
     typecheck?: "error" | "warn" | "off";
     /**
-     * an answer that contradicts its tool's output schema: `warn`: the program gets it, and the run a warning; `error`: the call fails, and its error has the answer
+     * what happens when an answer does not match its tool's output schema: `warn`: the program gets the answer, the run a warning; `error`: the call fails with an error that contains the answer
      */
     schema_mismatch?: "warn" | "error";
   } | null;
@@ -714,23 +714,23 @@ export interface PtcConfig {
      */
     together?: {
       /**
-       * programs at a time; more wait for their turn
+       * concurrent programs; further ones wait
        */
       max_parallel_programs?: number;
       /**
-       * programs that begin in one minute of the clock; one more fails with `Busy`, which says when to try again
+       * programs started within a clock minute; further ones fail with `Busy`, which says when to try again
        */
       max_programs_per_minute?: number;
       /**
-       * calls of programs in one minute of the clock; one more fails, and says when to try again
+       * calls within a clock minute; further ones fail, saying when to try again
        */
       max_calls_per_minute?: number;
       /**
-       * processor time of programs in one day of UTC: the time that each runs, with its waits for tools and without those for people, times `execution.cpus`; counted at its end
+       * processor time of programs per UTC day: each program's running time times `execution.cpus`, counted when it ends; waiting for tools counts, waiting for people does not
        */
       max_cpu_seconds_per_day?: number;
       /**
-       * what tools answer in one day of UTC
+       * bytes of tools' answers per UTC day
        */
       max_result_bytes_per_day?: number;
     } | null;
@@ -739,72 +739,72 @@ export interface PtcConfig {
      */
     each?: {
       /**
-       * programs at a time; more wait for their turn
+       * concurrent programs; further ones wait
        */
       max_parallel_programs?: number;
       /**
-       * programs that begin in one minute of the clock; one more fails with `Busy`, which says when to try again
+       * programs started within a clock minute; further ones fail with `Busy`, which says when to try again
        */
       max_programs_per_minute?: number;
       /**
-       * calls of programs in one minute of the clock; one more fails, and says when to try again
+       * calls within a clock minute; further ones fail, saying when to try again
        */
       max_calls_per_minute?: number;
       /**
-       * processor time of programs in one day of UTC: the time that each runs, with its waits for tools and without those for people, times `execution.cpus`; counted at its end
+       * processor time of programs per UTC day: each program's running time times `execution.cpus`, counted when it ends; waiting for tools counts, waiting for people does not
        */
       max_cpu_seconds_per_day?: number;
       /**
-       * what tools answer in one day of UTC
+       * bytes of tools' answers per UTC day
        */
       max_result_bytes_per_day?: number;
     } | null;
     /**
-     * groups, of `policy.groups` and of logins: `together` is what the members of a group may use together, `each` what each of them may instead of `limits.each`; for a member of several groups the most generous counts
+     * groups of `policy.groups` and of logins: `together` limits all members of a group together, `each` replaces `limits.each` for every member; with several groups, the most generous applies
      */
     groups?: {
       [k: string]: {
         together?: {
           /**
-           * programs at a time; more wait for their turn
+           * concurrent programs; further ones wait
            */
           max_parallel_programs?: number;
           /**
-           * programs that begin in one minute of the clock; one more fails with `Busy`, which says when to try again
+           * programs started within a clock minute; further ones fail with `Busy`, which says when to try again
            */
           max_programs_per_minute?: number;
           /**
-           * calls of programs in one minute of the clock; one more fails, and says when to try again
+           * calls within a clock minute; further ones fail, saying when to try again
            */
           max_calls_per_minute?: number;
           /**
-           * processor time of programs in one day of UTC: the time that each runs, with its waits for tools and without those for people, times `execution.cpus`; counted at its end
+           * processor time of programs per UTC day: each program's running time times `execution.cpus`, counted when it ends; waiting for tools counts, waiting for people does not
            */
           max_cpu_seconds_per_day?: number;
           /**
-           * what tools answer in one day of UTC
+           * bytes of tools' answers per UTC day
            */
           max_result_bytes_per_day?: number;
         } | null;
         each?: {
           /**
-           * programs at a time; more wait for their turn
+           * concurrent programs; further ones wait
            */
           max_parallel_programs?: number;
           /**
-           * programs that begin in one minute of the clock; one more fails with `Busy`, which says when to try again
+           * programs started within a clock minute; further ones fail with `Busy`, which says when to try again
            */
           max_programs_per_minute?: number;
           /**
-           * calls of programs in one minute of the clock; one more fails, and says when to try again
+           * calls within a clock minute; further ones fail, saying when to try again
            */
           max_calls_per_minute?: number;
           /**
-           * processor time of programs in one day of UTC: the time that each runs, with its waits for tools and without those for people, times `execution.cpus`; counted at its end
+           * processor time of programs per UTC day: each program's running time times `execution.cpus`, counted when it ends; waiting for tools counts, waiting for people does not
            */
           max_cpu_seconds_per_day?: number;
           /**
-           * what tools answer in one day of UTC
+           * bytes of tools' answers per UTC day
            */
           max_result_bytes_per_day?: number;
         } | null;
@@ -816,23 +816,23 @@ export interface PtcConfig {
     principals?: {
       [k: string]: {
         /**
-         * programs at a time; more wait for their turn
+         * concurrent programs; further ones wait
          */
         max_parallel_programs?: number;
         /**
-         * programs that begin in one minute of the clock; one more fails with `Busy`, which says when to try again
+         * programs started within a clock minute; further ones fail with `Busy`, which says when to try again
          */
         max_programs_per_minute?: number;
         /**
-         * calls of programs in one minute of the clock; one more fails, and says when to try again
+         * calls within a clock minute; further ones fail, saying when to try again
          */
         max_calls_per_minute?: number;
         /**
-         * processor time of programs in one day of UTC: the time that each runs, with its waits for tools and without those for people, times `execution.cpus`; counted at its end
+         * processor time of programs per UTC day: each program's running time times `execution.cpus`, counted when it ends; waiting for tools counts, waiting for people does not
          */
         max_cpu_seconds_per_day?: number;
         /**
-         * what tools answer in one day of UTC
+         * bytes of tools' answers per UTC day
          */
         max_result_bytes_per_day?: number;
       } | null;
@@ -841,7 +841,7 @@ export interface PtcConfig {
   sessions?:
     | {
         /**
-         * sessions at a time; without `sessions` there are none
+         * concurrent sessions; without `sessions` there are none
          */
         max?: number;
         /**
@@ -852,15 +852,15 @@ export interface PtcConfig {
     | (true | "off" | false);
   sandbox?: {
     /**
-     * what starts sandboxes: `docker`, gVisor's `runsc` alone, a `kubernetes` cluster, `wasm` (an interpreter in a process of ptc, a [weaker wall](engines.md#an-interpreter-in-webassembly)), or with `auto` what is there, Docker first and never a cluster or `wasm`; by default what the variable `PTC_ENGINE` says, and else `auto`
+     * what runs sandboxes: `docker`, gVisor's `runsc` alone, a `kubernetes` cluster, `wasm` (an interpreter in a process, a [weaker wall](engines.md#an-interpreter-in-webassembly)), or `auto`, which picks Docker, then runsc, and never a cluster or `wasm`; by default the variable `PTC_ENGINE`, else `auto`
      */
     engine?: "auto" | "docker" | "runsc" | "kubernetes" | "wasm";
     /**
-     * the container runtime; any other than runsc needs `allow_weaker_isolation`
+     * the container runtime; any but runsc requires `allow_weaker_isolation`
      */
     runtime?: string;
     /**
-     * the image that programs run in; `ptc-runner` is the one that ptc builds for what this project needs, and any other name is taken as it is
+     * the image that programs run in; `ptc-runner` stands for the one that ptc builds for this project, any other name is used as is
      */
     image?: string;
     /**
@@ -872,7 +872,7 @@ export interface PtcConfig {
      */
     max_warm?: number;
     /**
-     * how programs reach ptc; `auto`: by a socket where the engine can mount one, or by a connection to the pod where there are certificates, otherwise attached to the container
+     * how programs reach ptc; `auto`: by a socket if the engine can mount one, by a connection to the pod if there are certificates, else by the container's stdin and stdout
      */
     channel?: "auto" | "socket" | "attached";
     /**
@@ -880,7 +880,7 @@ export interface PtcConfig {
      */
     servers?: "required" | "wanted" | "off";
     /**
-     * packages of Debian for programs in Python; `ptc image build` adds them to the image
+     * Debian packages for programs in Python; `ptc image build` adds them to the image
      */
     python_packages?: string[] | null;
     /**
@@ -892,19 +892,19 @@ export interface PtcConfig {
        */
       namespace?: string;
       /**
-       * what the names of the SandboxWarmPools begin with; `-javascript` or `-python` follows
+       * the prefix of the SandboxWarmPools' names; `-javascript` or `-python` follows
        */
       template?: string;
       /**
-       * a context of the kubeconfig; by default its current one
+       * the kubeconfig's context; by default the current one
        */
       context?: string;
       /**
-       * a file as for `kubectl`; by default what the variable KUBECONFIG says, ~/.kube/config, or in a pod its service account
+       * the kubeconfig file; by default that of the variable KUBECONFIG, `~/.kube/config`, or in a pod its service account
        */
       kubeconfig?: string;
       /**
-       * a folder with ca.crt, tls.crt and tls.key, for connections to pods; without it programs reach ptc through the API server
+       * a folder with `ca.crt`, `tls.crt` and `tls.key` for connections to pods; without it, programs reach ptc through the API server
        */
       certificates?: string;
       /**
@@ -944,7 +944,7 @@ export interface PtcConfig {
   search?: {
     embedding?: {
       /**
-       * an OpenAI-compatible API whose embeddings find tools by meaning too; the base, such as `http://127.0.0.1:11434/v1`
+       * the base URL of an OpenAI-compatible API whose embeddings also find tools by meaning, such as `http://127.0.0.1:11434/v1`
        */
       url: string;
       /**
@@ -956,13 +956,13 @@ export interface PtcConfig {
        */
       key?: string | { [key: string]: unknown };
       /**
-       * how long a search waits for it
+       * how long a search waits for an answer
        */
       timeout_seconds?: number;
     };
     rerank?: {
       /**
-       * an OpenAI-compatible API whose model chooses from the best 30 tools; the base
+       * the base URL of an OpenAI-compatible API whose model chooses from the best 30 tools
        */
       url: string;
       /**
@@ -974,14 +974,14 @@ export interface PtcConfig {
        */
       key?: string | { [key: string]: unknown };
       /**
-       * how long a search waits for it
+       * how long a search waits for an answer
        */
       timeout_seconds?: number;
     };
   } | null;
   extract?: {
     /**
-     * where the model is: the base of an API, such as `https://host/v1`
+     * the base URL of the model's API, such as `https://host/v1`
      */
     url: string;
     /**
@@ -993,7 +993,7 @@ export interface PtcConfig {
      */
     key?: string | { [key: string]: unknown };
     /**
-     * which API it is; by default the URL decides
+     * the kind of API; by default the URL decides
      */
     api?: "openai" | "anthropic";
     /**
@@ -1009,7 +1009,7 @@ export interface PtcConfig {
      */
     timeout_seconds?: number;
     /**
-     * what its results carry; `{ label: L, unless: { ARGUMENT: PATTERN } }` (or `when`) for calls with other arguments alone
+     * the labels of its results; `{ label: L, unless: { ARGUMENT: PATTERN } }` (or `when`) limits a label to some arguments
      */
     labels?: (
       | string
@@ -1024,13 +1024,13 @@ export interface PtcConfig {
         }
     )[];
     /**
-     * what the fields of its results carry, where that is not the same: paths such as `messages[].body` to labels, `*` for all others (by default `labels`)
+     * the labels of single fields of its results: maps paths such as `messages[].body` to labels; `*` is every other field (by default `labels`)
      */
     results?: {
       [k: string]: string[];
     };
     /**
-     * which labels may flow into it; by default all. Or a mapping of its arguments, `*` for all others and `()` for whether the call is made, each to labels or to `{ labels, lists, named, said }`
+     * the labels that may flow into its arguments; by default all. Or a mapping from arguments (`*`: all others; `()`: whether the call is made) to labels or to `{ labels, lists, named, said }`
      */
     accepts?:
       | string[]
@@ -1053,7 +1053,7 @@ export interface PtcConfig {
      */
     pii?: {
       /**
-       * kinds that the model gets unredacted; for others it gets marks
+       * kinds that the model sees unredacted; others are replaced by marks
        */
       allow?: ("email" | "phone" | "card" | "iban" | "national_id" | "ip")[] | null;
     } | null;
@@ -1061,7 +1061,7 @@ export interface PtcConfig {
   pii?:
     | {
         /**
-         * kinds of personal data that ptc redacts in what leaves a run; `pii: [...]` is short for it
+         * kinds of personal data that ptc redacts in whatever leaves a run; `pii: [...]` is short for it
          */
         redact?: ("email" | "phone" | "card" | "iban" | "national_id" | "ip")[] | null;
         /**
@@ -1071,7 +1071,7 @@ export interface PtcConfig {
       }
     | (string[] | null);
   /**
-   * which tools `ptc serve` lists beside its own: `auto`, all where they cost less than 2 % of a context of 200,000 tokens and no call is decided by what its run has read; `direct`, all, and clients also get everything else that servers offer: [docs](clients.md#all-that-servers-offer); `search`, none
+   * which tools `ptc serve` lists besides its own: `auto`: all, if they cost less than 2 % of a context of 200,000 tokens and no decision about a call depends on what its run has read; `direct`: all, and clients also get everything else that servers offer ([docs](clients.md#all-that-servers-offer)); `search`: none
    */
   discovery?: "auto" | "search" | "direct";
   direct?:
@@ -1081,13 +1081,13 @@ export interface PtcConfig {
          */
         tools?: string[] | null;
         /**
-         * what rules see as one run: all direct calls of a `conversation`, or each `call` by itself: [docs](clients.md#a-conversation-is-a-run)
+         * what counts as one run for rules: all direct calls of a `conversation`, or each `call` by itself ([docs](clients.md#a-conversation-is-a-run)
          */
         runs?: "conversation" | "call";
       }
     | (string[] | null);
   /**
-   * checks of others, which are asked about calls and their results: [docs](policy.md#checks-of-others)
+   * external checks of calls and results ([docs](policy.md#checks-of-others))
    */
   interceptors?:
     | {
@@ -1096,19 +1096,19 @@ export interface PtcConfig {
          */
         name: string;
         /**
-         * what it is asked about: a `call` before it is made, its `result` before anybody gets it; as the [reviewer](policy.md#a-reviewer), a `question` before a person is
+         * what it checks: a `call` before it is made, a `result` before anybody gets it, or, for the [reviewer](policy.md#a-reviewer), a `question` before a person is asked
          */
         on?: ("call" | "result" | "question")[];
         /**
-         * patterns of the tools that it is asked about; by default all
+         * patterns of the tools whose calls it checks; by default all
          */
         tools?: string[] | null;
         /**
-         * where it is asked by a POST of JSON; https, or http on this machine; a value as for `servers[].env`
+         * the URL that receives each check as a POST of JSON; https, or http on this machine; a value as for `servers[].env`
          */
         url?: string | { [key: string]: unknown };
         /**
-         * what signs the request, as Standard Webhooks has it: `whsec_` and 24 to 64 bytes in base64; a value as for `servers[].env`
+         * the key that signs requests (Standard Webhooks): `whsec_` and 24 to 64 bytes in base64; a value as for `servers[].env`
          */
         secret?: string | { [key: string]: unknown };
         /**
@@ -1120,19 +1120,19 @@ export interface PtcConfig {
          */
         timeout_seconds?: number;
         /**
-         * what becomes of a call without a usable answer: `closed`, it is refused, or its result withheld; `open`, it goes on, and the audit log says so
+         * what happens without a usable answer: `closed`: the call is refused, or its result withheld; `open`: it goes on, and the audit log says so
          */
         fail?: "closed" | "open";
       }[]
     | null;
   /**
-   * narrow endpoints, each with the tools that it has, as `direct.tools` names them: at `/mcp/NAME` over HTTP, with `ptc serve --toolset NAME` over stdio, and for tokens of `ptc token create --toolset NAME`: [docs](clients.md#narrow-endpoints)
+   * named sets of tools, written as in `direct.tools`, each served by an endpoint of its own: `/mcp/NAME` over HTTP, `ptc serve --toolset NAME` over stdio; a token of `ptc token create --toolset NAME` reaches that one only ([docs](clients.md#narrow-endpoints))
    */
   toolsets?: {
     [k: string]: string[];
   };
   /**
-   * whether ptc learns and uses types of results that tools do not declare: [learned types](learned-types.md)
+   * whether ptc learns the types of results that tools do not declare, and uses them ([learned types](learned-types.md))
    */
   learn?: boolean | ("on" | "off");
   /**
@@ -1141,11 +1141,11 @@ export interface PtcConfig {
   audit?:
     | {
         /**
-         * a call that may change something is sent only after its line is on the disk
+         * whether a call that may change something is sent only once its audit line is on disk
          */
         strict?: boolean;
         /**
-         * ptc begins another file at this size
+         * the size at which ptc starts a new file
          */
         max_file_mb?: number;
         /**
@@ -1153,18 +1153,18 @@ export interface PtcConfig {
          */
         keep_days?: number;
         /**
-         * where a copy goes as RFC 5424: `udp://HOST:PORT`, `tcp://HOST:PORT` or `unix:///PATH`
+         * where a copy is sent as RFC 5424: `udp://HOST:PORT`, `tcp://HOST:PORT` or `unix:///PATH`
          */
         syslog?: string;
         /**
-         * where a copy goes as OTLP log records
+         * where a copy is sent as OTLP log records
          */
         otlp?: string;
       }
     | ("strict" | null);
   archive?: {
     /**
-     * the file that keeps runs, from the folder of ptc.yaml
+     * the file that keeps runs, relative to the folder of ptc.yaml
      */
     path?: string;
     /**
@@ -1183,7 +1183,7 @@ export interface PtcConfig {
     public_url?: string;
     tls?: {
       /**
-       * a file with the certificate and those above it, in PEM; read again when it changes
+       * a file with the certificate chain in PEM; read again when it changes
        */
       cert: string;
       /**
@@ -1192,11 +1192,11 @@ export interface PtcConfig {
       key: string;
     };
     /**
-     * addresses and networks of proxies that end TLS in front of ptc, whose `X-Forwarded-*` count
+     * addresses and networks of the proxies whose `X-Forwarded-*` headers ptc trusts
      */
     trusted_proxies?: string[] | null;
     /**
-     * how long programs may go on after SIGTERM
+     * how long running programs may continue after SIGTERM
      */
     drain_seconds?: number;
     auth?: {
@@ -1209,11 +1209,11 @@ export interface PtcConfig {
          */
         issuer: string;
         /**
-         * what a token must be for (`aud`), one of these; by default `http.public_url`
+         * the accepted audiences (`aud`) of its tokens; by default `http.public_url`
          */
         audience?: string | string[];
         /**
-         * the algorithms that may sign its tokens
+         * the accepted algorithms of its tokens' signatures
          */
         algorithms?: (
           | "RS256"
@@ -1228,11 +1228,11 @@ export interface PtcConfig {
           | "EdDSA"
         )[];
         /**
-         * how far its clock may be from this machine's
+         * how far the issuer's clock may differ from this machine's
          */
         clock_skew_seconds?: number;
         /**
-         * where its keys are; by default what its metadata says
+         * the URL of its keys; by default that in its metadata
          */
         jwks_url?: string;
         /**
@@ -1240,11 +1240,11 @@ export interface PtcConfig {
          */
         subject?: string;
         /**
-         * the claim with a name for people; by default `name`, `preferred_username` or `email`
+         * the claim with the person's name; by default `name`, `preferred_username` or `email`
          */
         name?: string;
         /**
-         * the claim with a person's groups; a dot leads into an object
+         * the claim with the person's groups; a dot selects a member of an object
          */
         groups?: string;
         scopes?: {
@@ -1262,7 +1262,7 @@ export interface PtcConfig {
           "ptc:admin"?: string[];
         };
         /**
-         * the scopes that clients are told to ask for; by default those of ptc that are not mapped
+         * the scopes that ptc tells clients to request; by default ptc's own scopes that are not mapped
          */
         request_scopes?: string[];
         login?: {
@@ -1275,7 +1275,7 @@ export interface PtcConfig {
            */
           client_secret?: string | { [key: string]: unknown };
           /**
-           * what the client asks for besides `openid`: the scopes by which the issuer says somebody's name and groups in their ID token, such as `profile`
+           * the scopes to request besides `openid`, such as `profile`, so that the ID token contains the person's name and groups
            */
           scopes?: string[];
         };
@@ -1289,11 +1289,11 @@ export interface PtcConfig {
            */
           client_secret: string | { [key: string]: unknown };
           /**
-           * the introspection endpoint; by default what the issuer's metadata says
+           * the introspection endpoint; by default that in the issuer's metadata
            */
           url?: string;
           /**
-           * how long an answer is kept, and so how long a revoked token still counts
+           * how long an answer is cached, and thus how long a revoked token may still be accepted
            */
           cache_seconds?: number;
         };
@@ -1325,7 +1325,7 @@ export interface PtcConfig {
        */
       signing_secret?: string | { [key: string]: unknown };
       /**
-       * who may answer there: member IDs of Slack, each with its principal, such as `U024BE7LH: https://login.example.com#ada`, or with `principal` and the `groups` that logins say; own questions, and those that a rule permits to `approve`. Without `groups`, what forbids something to a group that only logins say is forbidden to them
+       * who may answer in Slack: maps member IDs to principals, such as `U024BE7LH: https://login.example.com#ada`, or to `principal` and `groups`. They may answer their own questions, and those that a rule permits them to `approve`. Without `groups`, a rule that forbids something to a group known only from logins applies to them
        */
       approvers?: {
         [k: string]:
@@ -1337,21 +1337,21 @@ export interface PtcConfig {
       };
     };
     /**
-     * a program and its arguments that is run for each question, with it as JSON on standard input
+     * a program and its arguments, run for each question, which it reads as JSON from standard input
      */
     command?: string[];
     /**
-     * how long a question waits in a client before ptc notifies others; for a suspended run it notifies at once
+     * how long a question waits in a client before ptc notifies others; for a suspended run, ptc notifies at once
      */
     after_seconds?: number;
   } | null;
   storage?: {
     /**
-     * a PostgreSQL that keeps runs, the audit log, approvals, logins and learned types instead of files, as `postgres://USER:PASSWORD@HOST/DATABASE`; a value as for `servers[].env`
+     * a PostgreSQL database that keeps runs, the audit log, approvals, logins and learned types instead of files: `postgres://USER:PASSWORD@HOST/DATABASE`; a value as for `servers[].env`
      */
     url?: string | { [key: string]: unknown };
     /**
-     * the key that encrypts logins and suspended runs there: 32 bytes in base64, as `openssl rand -base64 32` prints them; of a list the first encrypts, and all decrypt; values as for `servers[].env`
+     * the key that encrypts logins and suspended runs in the database: 32 bytes in base64, as `openssl rand -base64 32` prints; in a list, the first encrypts and all decrypt; values as for `servers[].env`
      */
     encryption_key?: (string | { [key: string]: unknown })[] | (string | { [key: string]: unknown });
   } | null;

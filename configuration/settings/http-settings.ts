@@ -53,27 +53,27 @@ const Issuer = mapping(
           error: "must be a text, or a list of texts",
         })
         .optional(),
-      "what a token must be for (`aud`), one of these; by default `http.public_url`",
+      "the accepted audiences (`aud`) of its tokens; by default `http.public_url`",
     ),
     algorithms: setting(
       list(oneOf(ALGORITHMS))
         .min(1, { error: "must have at least one algorithm" })
         .default(["RS256", "ES256"]),
-      "the algorithms that may sign its tokens",
+      "the accepted algorithms of its tokens' signatures",
     ),
     clock_skew_seconds: setting(
       wholeNumber(0, 300).default(30),
-      "how far its clock may be from this machine's",
+      "how far the issuer's clock may differ from this machine's",
     ),
-    jwks_url: setting(issuerUrl().optional(), "where its keys are; by default what its metadata says"),
+    jwks_url: setting(issuerUrl().optional(), "the URL of its keys; by default that in its metadata"),
     subject: setting(text(256).default("sub"), "the claim that identifies a person and never changes"),
     name: setting(
       text(256).optional(),
-      "the claim with a name for people; by default `name`, `preferred_username` or `email`",
+      "the claim with the person's name; by default `name`, `preferred_username` or `email`",
     ),
     groups: setting(
       text(256).default("groups"),
-      "the claim with a person's groups; a dot leads into an object",
+      "the claim with the person's groups; a dot selects a member of an object",
     ),
     scopes: setting(
       mapping(
@@ -91,7 +91,7 @@ const Issuer = mapping(
     ),
     request_scopes: setting(
       list(text(1_024).regex(/^[!#-[\]-~]+$/, { error: "must be a scope without spaces" })).optional(),
-      "the scopes that clients are told to ask for; by default those of ptc that are not mapped",
+      "the scopes that ptc tells clients to request; by default ptc's own scopes that are not mapped",
     ),
     login: setting(
       mapping(() => ({
@@ -105,7 +105,7 @@ const Issuer = mapping(
         ),
         scopes: setting(
           list(text(1_024).regex(/^[!#-[\]-~]+$/, { error: "must be a scope without spaces" })).default([]),
-          "what the client asks for besides `openid`: the scopes by which the issuer says somebody's name and groups in their ID token, such as `profile`",
+          "the scopes to request besides `openid`, such as `profile`, so that the ID token contains the person's name and groups",
         ),
       })).optional(),
     ),
@@ -118,11 +118,11 @@ const Issuer = mapping(
         ),
         url: setting(
           issuerUrl().optional(),
-          "the introspection endpoint; by default what the issuer's metadata says",
+          "the introspection endpoint; by default that in the issuer's metadata",
         ),
         cache_seconds: setting(
           numberBetween(0, 60).default(10),
-          "how long an answer is kept, and so how long a revoked token still counts",
+          "how long an answer is cached, and thus how long a revoked token may still be accepted",
         ),
       })).optional(),
     ),
@@ -152,10 +152,7 @@ export const Http = section(() => ({
   tls: setting(
     mapping(
       () => ({
-        cert: setting(
-          text(4_096),
-          "a file with the certificate and those above it, in PEM; read again when it changes",
-        ),
+        cert: setting(text(4_096), "a file with the certificate chain in PEM; read again when it changes"),
         key: setting(text(4_096), "a file with its private key, in PEM"),
       }),
       "must be a mapping with `cert` and `key`",
@@ -169,10 +166,14 @@ export const Http = section(() => ({
         }),
       ).max(64, { error: "must be at most 64 addresses" }),
     ),
-    "addresses and networks of proxies that end TLS in front of ptc, whose `X-Forwarded-*` count",
+    "addresses and networks of the proxies whose `X-Forwarded-*` headers ptc trusts",
     { value: "[10.0.0.0/8]" },
   ),
-  drain_seconds: setting(wholeNumber(1, 3_600).default(30), "how long programs may go on after SIGTERM", {}),
+  drain_seconds: setting(
+    wholeNumber(1, 3_600).default(30),
+    "how long running programs may continue after SIGTERM",
+    {},
+  ),
   auth: setting(
     mapping(
       () => ({

@@ -22,15 +22,15 @@ const common = () => ({
     list(oneOf(["call", "result", "question"]), "must be a list such as [call, result]")
       .min(1, { error: "must name at least one of call, result, question" })
       .default(["call"]),
-    "what it is asked about: a `call` before it is made, its `result` before anybody gets it; as the [reviewer](policy.md#a-reviewer), a `question` before a person is",
+    "what it checks: a `call` before it is made, a `result` before anybody gets it, or, for the [reviewer](policy.md#a-reviewer), a `question` before a person is asked",
   ),
-  tools: setting(orEmpty(toolPatterns()), "patterns of the tools that it is asked about; by default all"),
+  tools: setting(orEmpty(toolPatterns()), "patterns of the tools whose calls it checks; by default all"),
 });
 const bounds = () => ({
   timeout_seconds: setting(wholeNumber(1, 60).default(5), "how long an answer may take"),
   fail: setting(
     oneOf(["closed", "open"]).default("closed"),
-    "what becomes of a call without a usable answer: `closed`, it is refused, or its result withheld; `open`, it goes on, and the audit log says so",
+    "what happens without a usable answer: `closed`: the call is refused, or its result withheld; `open`: it goes on, and the audit log says so",
   ),
 });
 
@@ -38,11 +38,11 @@ const Interceptor = mapping(() => ({
   ...common(),
   url: setting(
     expanded(secret(secretValue(text(8_192)).optional())),
-    "where it is asked by a POST of JSON; https, or http on this machine; a value as for `servers[].env`",
+    "the URL that receives each check as a POST of JSON; https, or http on this machine; a value as for `servers[].env`",
   ),
   secret: setting(
     expanded(secret(secretValue(text(1_024)).optional())),
-    "what signs the request, as Standard Webhooks has it: `whsec_` and 24 to 64 bytes in base64; a value as for `servers[].env`",
+    "the key that signs requests (Standard Webhooks): `whsec_` and 24 to 64 bytes in base64; a value as for `servers[].env`",
   ),
   command: setting(
     list(text(4_096)).min(1, { error: "must have at least a program" }).optional(),

@@ -50,7 +50,7 @@ export const Notify = section(() => ({
                   : "must be a mapping of member IDs of Slack to principals",
             })
             .optional(),
-          "who may answer there: member IDs of Slack, each with its principal, such as `U024BE7LH: https://login.example.com#ada`, or with `principal` and the `groups` that logins say; own questions, and those that a rule permits to `approve`. Without `groups`, what forbids something to a group that only logins say is forbidden to them",
+          "who may answer in Slack: maps member IDs to principals, such as `U024BE7LH: https://login.example.com#ada`, or to `principal` and `groups`. They may answer their own questions, and those that a rule permits them to `approve`. Without `groups`, a rule that forbids something to a group known only from logins applies to them",
         ),
       }),
       "must be a mapping with `url`",
@@ -58,10 +58,10 @@ export const Notify = section(() => ({
   ),
   command: setting(
     list(text(4_096)).min(1, { error: "must have at least the program" }).optional(),
-    "a program and its arguments that is run for each question, with it as JSON on standard input",
+    "a program and its arguments, run for each question, which it reads as JSON from standard input",
   ),
   after_seconds: setting(
     wholeNumber(0, 86_400).default(10),
-    "how long a question waits in a client before ptc notifies others; for a suspended run it notifies at once",
+    "how long a question waits in a client before ptc notifies others; for a suspended run, ptc notifies at once",
   ),
 }));

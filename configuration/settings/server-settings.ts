@@ -132,9 +132,9 @@ const IN_HEADER = "holds a character that no HTTP header may; remove it";
 
 /** The labels of a server's or a tool's data, and the labels that may flow into it. */
 function flow(
-  labels = "what its results carry; `{ label: L, unless: { ARGUMENT: PATTERN } }` (or `when`) for calls with other arguments alone",
-  accepts = "which labels may flow into it; by default all. Or a mapping of its arguments, `*` for all others and `()` for whether the call is made, each to labels or to `{ labels, lists, named, said }`",
-  results = "what the fields of its results carry, where that is not the same: paths such as `messages[].body` to labels, `*` for all others (by default `labels`)",
+  labels = "the labels of its results; `{ label: L, unless: { ARGUMENT: PATTERN } }` (or `when`) limits a label to some arguments",
+  accepts = "the labels that may flow into its arguments; by default all. Or a mapping from arguments (`*`: all others; `()`: whether the call is made) to labels or to `{ labels, lists, named, said }`",
+  results = "the labels of single fields of its results: maps paths such as `messages[].body` to labels; `*` is every other field (by default `labels`)",
 ) {
   return {
     labels: setting(labelEntries(), labels),
@@ -233,7 +233,7 @@ function exchangeClient() {
       text(2_048).regex(/^https?:\/\/[^\s?#]+$/, { error: "must be an https URL without a query" }),
       "the authorization server that exchanges tokens; ptc sends the caller's token nowhere else",
     ),
-    client_id: setting(text(2_048), "the id of ptc's client there"),
+    client_id: setting(text(2_048), "ptc's client ID at that issuer"),
     client_secret: setting(
       secret(secretValue(text(8_192)).optional()),
       "the client's secret; a value as for `env`",
@@ -252,14 +252,14 @@ const Auth = z.preprocess(
   mapping(() => ({
     type: setting(
       oneOf(PERSON_OR_MACHINE).optional(),
-      "`oauth`: a person logs in; `client_credentials`: a machine does; `none`: nobody does. It may be missing beside `token_exchange` and `identity_assertion`, and is what counts where the caller has no token",
+      "`oauth`: a person logs in; `client_credentials`: a machine does; `none`: nobody does. Optional with `token_exchange` or `identity_assertion`; then it is used when the caller has no token",
     ),
     token_exchange: setting(
       mapping(() => ({
         ...exchangeClient(),
         audience: setting(
           text(2_048).optional(),
-          "what the new token is for, beside the server's URL as `resource`",
+          "the audience of the new token, in addition to the server's URL as `resource`",
         ),
         resource: setting(
           trueOrFalse().default(true),
@@ -267,19 +267,19 @@ const Auth = z.preprocess(
         ),
         actor: setting(
           trueOrFalse().default(true),
-          "whether ptc shows a token of its own (`client_credentials`), so that the new one says in `act` who acts",
+          "whether ptc also sends its own token (`client_credentials`), so that `act` in the new token names ptc as the actor",
         ),
       })).optional(),
       "calls act as the person who calls ptc over HTTP: ptc exchanges that person's token for one that this server accepts (RFC 8693)",
     ),
     identity_assertion: setting(
       mapping(exchangeClient).optional(),
-      "the same across organisations: ptc exchanges the token of the caller for an assertion of who it is (ID-JAG), with which the server's own authorization server gives a token (RFC 7523); `client_id` and `client_secret` of `auth` are ptc's client at that one",
+      "the same across organisations: ptc exchanges the caller's token for an identity assertion (ID-JAG), which the server's own authorization server accepts for a token (RFC 7523); `auth.client_id` and `auth.client_secret` are ptc's client there",
     ),
-    client_id: setting(text(2_048).optional(), "the id of a client that is registered already"),
+    client_id: setting(text(2_048).optional(), "the ID of a client that is already registered"),
     client_secret: setting(
       secret(secretValue(text(8_192)).optional()),
-      "the client's secret; a value as for `env`. It needs `issuer`, and goes nowhere else",
+      "the client's secret; a value as for `env`. Requires `issuer`; ptc sends it nowhere else",
     ),
     scopes: setting(
       z
@@ -287,14 +287,14 @@ const Auth = z.preprocess(
           error: "must be a list of scopes, or a text with spaces between them",
         })
         .optional(),
-      "the scopes to ask for, instead of those that the server names",
+      "the scopes to request instead of those that the server asks for",
     ),
     issuer: setting(text(2_048).optional(), "the only authorization server that ptc asks for tokens"),
     client_metadata_url: setting(text(2_048).optional(), "the URL of a client's metadata document"),
-    callback_host: setting(oneOf(["127.0.0.1", "localhost"]).optional(), "the host of the redirect"),
+    callback_host: setting(oneOf(["127.0.0.1", "localhost"]).optional(), "the host of the redirect URI"),
     callback_port: setting(
       wholeNumber(1, 65_535).optional(),
-      "the port of the redirect; by default a free one",
+      "the port of the redirect URI; by default a free one",
     ),
     private_key: setting(
       secret(secretValue(text(65_536)).optional()),
@@ -314,11 +314,11 @@ function operationPatterns() {
     (value) => (typeof value === "string" ? { operation: value } : value),
     mapping(() => ({
       tag: setting(text(512).optional(), "a tag of the operation"),
-      path: setting(text(2_048).optional(), "its path, as the description writes it"),
-      operation: setting(text(512).optional(), "its `operationId`, or the name of its tool"),
+      path: setting(text(2_048).optional(), "the operation's path, as the description writes it"),
+      operation: setting(text(512).optional(), "the `operationId`, or the tool's name"),
       method: setting(
         oneOf(["get", "put", "post", "delete", "options", "head", "patch"]).optional(),
-        "its HTTP method",
+        "the operation's HTTP method",
       ),
     })),
   );
@@ -384,17 +384,20 @@ const SandboxOfServer = mapping(
 );
 
 const Server = mapping(() => ({
-  name: setting(ownName("server"), "its name. In code it is in snake_case, where no two may be the same"),
-  description: setting(text(4_096).optional(), "what the server is for; models read it"),
+  name: setting(
+    ownName("server"),
+    "the server's name. Code uses it in snake_case, where each must be unique",
+  ),
+  description: setting(text(4_096).optional(), "what the server is for; models read this"),
   transport: setting(
     oneOf(["stdio", "http", "sse"]).optional(),
-    "how it is reached: `stdio` by default where there is a `command`, `http` (Streamable HTTP) where there is a `url`",
+    "how ptc talks to it: by default `stdio` with `command`, and `http` (Streamable HTTP) with `url`",
   ),
   command: setting(expanded(text(4_096).optional()), "the program to start; never a shell"),
   args: setting(expanded(list(word()).optional()), "its arguments"),
   env: setting(
     expanded(environment()),
-    "its environment, beside a minimal one. A value is a text, in which variables are expanded, or names its source",
+    "environment variables, added to a minimal set. A value is text, in which variables are expanded, or names its source",
   ),
   cwd: setting(expanded(folder().optional()), "its working folder, relative to the folder of ptc.yaml"),
   sandbox: setting(
@@ -410,14 +413,14 @@ const Server = mapping(() => ({
     ),
     "runs it in a sandbox of its own, as programs are: `true`, or what it reaches from there ([servers](servers.md#a-server-in-a-sandbox)); `false` never does. By default as `sandbox.servers` says",
   ),
-  url: setting(expanded(text(8_192).optional()), "its address, over HTTP"),
+  url: setting(expanded(text(8_192).optional()), "the server's URL, for HTTP"),
   headers: setting(
     expanded(headers()),
-    "what is sent with each request; values as for `env`. Under the name `*` a source names the headers itself, as a JSON object; a command is then run for each connection",
+    "headers sent with each request; values as for `env`. Under the name `*`, a source gives all headers as one JSON object; a command there runs once per connection",
   ),
   roots: setting(
     expanded(list(folder()).max(64, { error: "must be at most 64 folders" }).optional()),
-    "folders that ptc names to it",
+    "folders that ptc tells the server about as its roots",
   ),
   openapi: setting(
     expanded(text(8_192).optional()),
@@ -425,7 +428,7 @@ const Server = mapping(() => ({
   ),
   base_url: setting(
     expanded(text(8_192).optional()),
-    "where the API of `openapi` is; by default where its description says",
+    "the base URL of the API of `openapi`; by default the one in its description",
   ),
   credentials: setting(
     expanded(
@@ -442,21 +445,21 @@ const Server = mapping(() => ({
       mapping(() => ({
         cert: setting(
           secret(secretValue(text(65_536))),
-          "the certificate in PEM, with those that it needs; values as for `env`, such as `{ file: client.pem }`",
+          "the certificate chain in PEM; values as for `env`, such as `{ file: client.pem }`",
         ),
-        key: setting(secret(secretValue(text(65_536))), "its key in PEM, without a passphrase"),
+        key: setting(secret(secretValue(text(65_536))), "the private key in PEM, without a passphrase"),
       })).optional(),
     ),
     "the certificate that ptc shows to the API of `openapi` (mutual TLS)",
   ),
   include: setting(
     operationPatterns(),
-    "the operations of `openapi` that are tools; by default all. Each is a name, or `{ tag, path, operation, method }`; `*` is a wildcard",
+    "the operations of `openapi` that become tools; by default all. Each is a name, or `{ tag, path, operation, method }`; `*` is a wildcard",
   ),
-  exclude: setting(operationPatterns(), "the operations of `openapi` that are no tools"),
+  exclude: setting(operationPatterns(), "the operations of `openapi` that do not become tools"),
   auth: setting(
     expanded(shorthand(Auth.optional(), { enum: [...PERSON_OR_MACHINE] })),
-    "how ptc logs in to it; `none` never does",
+    "how ptc logs in to the server; `none` turns logging in off",
   ),
   accounts: setting(
     expanded(
@@ -466,22 +469,22 @@ const Server = mapping(() => ({
           mapping(() => ({
             env: setting(
               environment(),
-              "variables of this account beside those of the server; values as for `env`",
+              "variables of this account, added to the server's; values as for `env`",
             ),
             headers: setting(
               headers(),
-              "headers of this account beside those of the server; values as for `env`",
+              "headers of this account, added to the server's; values as for `env`",
             ),
           })),
           { error: "must be a mapping of names to accounts, each with `env` or `headers`" },
         )
         .optional(),
     ),
-    "accounts of it by name, each with credentials of its own: its tools then take the argument `account` ([docs](servers.md#several-accounts))",
+    "accounts by name, each with its own credentials; the server's tools then take the argument `account` ([docs](servers.md#several-accounts))",
   ),
   ...flow(),
   pii: piiAllowed(
-    "kinds that ptc does not redact in a run that reads from this server, and from no server that does not allow them",
+    "kinds that ptc leaves as they are in a run, if every server that the run reads from allows them",
   ),
   tools: setting(
     z
@@ -489,14 +492,14 @@ const Server = mapping(() => ({
         text(512),
         mapping(() =>
           flow(
-            "what the tool's results carry, instead of its server's labels",
-            "which labels may flow into the tool, instead of its server's",
+            "the labels of the tool's results, instead of its server's",
+            "the labels that may flow into the tool, instead of its server's",
           ),
         ),
         { error: "must be a mapping of tools to their labels" },
       )
       .optional(),
-    "the same for single tools",
+    "exceptions for single tools",
   ),
   apps: setting(
     oneOf(["allow", "off"]).optional(),
@@ -504,7 +507,7 @@ const Server = mapping(() => ({
   ),
   sampling: setting(
     oneOf(["allow", "off"]).optional(),
-    "whether it may ask for answers of the client's model during a call, about each of which a person is asked ([docs](clients.md#answers-of-the-clients-model)); `off` by default",
+    "whether it may request answers of the client's model during a call; a person is asked about each ([docs](clients.md#answers-of-the-clients-model)); `off` by default",
   ),
   shared: setting(
     trueOrFalse().optional(),
@@ -512,23 +515,23 @@ const Server = mapping(() => ({
   ),
   max_connections: setting(
     wholeNumber(1, 10_000).optional(),
-    "connections to it at a time, one for each principal; by default 64 where it is a process, else 1000. When there are as many, the one that was unused the longest ends for another",
+    "connections to it at a time, one for each principal; by default 64 where it is a process, else 1000. Beyond that, the connection unused the longest is closed",
   ),
   max_parallel_calls: setting(
     wholeNumber(1, 10_000).optional(),
-    "calls to it at a time, of all principals together; by default 100. More wait, and principals take turns",
+    "concurrent calls, of all principals together; by default 100. Further calls wait, and principals take turns",
   ),
   max_queued_calls: setting(
     wholeNumber(1, 100_000).optional(),
-    "calls that wait for it; by default 1000. One more fails at once",
+    "calls that may wait; by default 1000. Further calls fail at once",
   ),
   call_timeout_seconds: setting(
     wholeNumber(1, 86_400).optional(),
-    "instead of `execution.tool_call_timeout_seconds`",
+    "the time limit of a call, instead of `execution.tool_call_timeout_seconds`",
   ),
   connect_timeout_seconds: setting(
     wholeNumber(1, 86_400).optional(),
-    "for starting or reaching it, and for each page of its tools. On stdio only time without progress counts, up to five minutes in all",
+    "the time limit for starting or reaching it, and for each page of its tools. On stdio, only time without progress counts, up to five minutes in all",
   ),
 }));
 export type ServerEntry = z.infer<typeof Server>;
@@ -560,8 +563,8 @@ function jsonSchema() {
 /** A command that is called as a tool. */
 const LocalTool = mapping(() => ({
   name: setting(ownName("tool"), "the tool's name"),
-  title: setting(text(256).optional(), "what people read"),
-  description: setting(text(16_384).optional(), "what models and people read"),
+  title: setting(text(256).optional(), "the title, for people"),
+  description: setting(text(16_384).optional(), "the description, for models and people"),
   command: setting(
     expanded(
       list(word(), A_COMMAND)
@@ -601,11 +604,11 @@ const LocalTool = mapping(() => ({
   })).optional(),
   timeout_seconds: setting(
     wholeNumber(1, 86_400).optional(),
-    "of one call; by default `execution.tool_call_timeout_seconds`",
+    "the time limit of a call; by default `execution.tool_call_timeout_seconds`",
   ),
-  max_output_bytes: setting(wholeNumber(1, 33_554_432).default(1_048_576), "how much it may print"),
+  max_output_bytes: setting(wholeNumber(1, 33_554_432).default(1_048_576), "the most that it may print"),
   cwd: setting(expanded(folder().optional()), "its working folder, relative to the folder of ptc.yaml"),
-  env: setting(expanded(environment()), "its own variables; values as for `servers[].env`"),
+  env: setting(expanded(environment()), "environment variables; values as for `servers[].env`"),
   ...flow(),
 }));
 export type LocalToolEntry = z.infer<typeof LocalTool>;
@@ -628,7 +631,7 @@ export const LocalTools = setting(
 
 /** The model of programs' `extract`. */
 const ExtractModel = mapping(() => ({
-  url: setting(expanded(text(2_048)), "where the model is: the base of an API, such as `https://host/v1`", {
+  url: setting(expanded(text(2_048)), "the base URL of the model's API, such as `https://host/v1`", {
     value: '"http://127.0.0.1:11434/v1"',
   }),
   model: setting(expanded(text(256)), "the model's name", { value: "llama3.2" }),
@@ -636,12 +639,12 @@ const ExtractModel = mapping(() => ({
     expanded(secret(secretValue(z.string().regex(/^[\x21-\x7e]+$/, { error: IN_HEADER })).optional())),
     "the key of the API; a value as for `servers[].env`",
   ),
-  api: setting(oneOf(["openai", "anthropic"]).optional(), "which API it is; by default the URL decides"),
+  api: setting(oneOf(["openai", "anthropic"]).optional(), "the kind of API; by default the URL decides"),
   max_calls: setting(wholeNumber(1, 10_000).default(100), "of one program", { comment: true }),
   max_input_bytes: setting(wholeNumber(1_000, 4_194_304).default(262_144), "of one call"),
   timeout_seconds: setting(wholeNumber(1, 600).default(60), "of one call"),
   ...flow(),
-  pii: piiAllowed("kinds that the model gets unredacted; for others it gets marks"),
+  pii: piiAllowed("kinds that the model sees unredacted; others are replaced by marks"),
 }));
 export type ExtractEntry = z.infer<typeof ExtractModel>;
 
@@ -651,7 +654,7 @@ export const Extract = headed(
   z.preprocess((value) => value ?? undefined, ExtractModel.optional()),
 );
 
-/** A model behind an OpenAI-compatible API. @param defaultSeconds how long a search waits for it. */
+/** A model behind an OpenAI-compatible API. @param defaultSeconds how long a search waits for an answer. */
 function searchModel(url: string, defaultSeconds: number) {
   return mapping(() => ({
     url: setting(text(2_048), url),
@@ -670,7 +673,7 @@ function searchModel(url: string, defaultSeconds: number) {
     ),
     timeout_seconds: setting(
       numberBetween(0.05, 60).default(defaultSeconds),
-      "how long a search waits for it",
+      "how long a search waits for an answer",
     ),
   }));
 }
@@ -686,7 +689,7 @@ export const Search = headed(
   section(() => ({
     embedding: setting(
       searchModel(
-        "an OpenAI-compatible API whose embeddings find tools by meaning too; the base, such as `http://127.0.0.1:11434/v1`",
+        "the base URL of an OpenAI-compatible API whose embeddings also find tools by meaning, such as `http://127.0.0.1:11434/v1`",
         2,
       ).optional(),
       undefined,
@@ -694,7 +697,7 @@ export const Search = headed(
     ),
     rerank: setting(
       searchModel(
-        "an OpenAI-compatible API whose model chooses from the best 30 tools; the base",
+        "the base URL of an OpenAI-compatible API whose model chooses from the best 30 tools",
         5,
       ).optional(),
       undefined,

@@ -34,14 +34,14 @@ export function policySection() {
     () => ({
       files: setting(
         orEmpty(list(text(4_096)).max(64, { error: "must be at most 64 files" })),
-        "files of rules. Where there are any, what no rule permits is denied",
+        "files of rules. If there are any, whatever no rule permits is denied",
         { value: "[rules.cedar]" },
       ),
       groups: setting(
         z
           .record(text(256), list(text(256)), { error: "must be a mapping of groups to principals" })
           .optional(),
-        "groups and their principals, for rules",
+        "groups and their members, for rules",
       ),
     }),
     {
@@ -61,7 +61,7 @@ export const Reviewer = mapping(() => ({
   by: setting(ownName("interceptor"), "the name of an interceptor that has `question` in its `on`"),
   tools: setting(
     toolPatterns().min(1, { error: "must name at least one tool" }),
-    "patterns of the tools about which it may answer; a tool that does not say that it destroys nothing has to be named without `*`",
+    "patterns of the tools that it may answer for; a tool that may be destructive must be named without `*`",
   ),
 }));
 export type ReviewerEntry = z.infer<typeof Reviewer>;
@@ -76,7 +76,7 @@ export function auditAddresses() {
       text(2_048)
         .refine(isSyslogAddress, { error: "must be udp://HOST:PORT, tcp://HOST:PORT or unix:///PATH" })
         .optional(),
-      "where a copy goes as RFC 5424: `udp://HOST:PORT`, `tcp://HOST:PORT` or `unix:///PATH`",
+      "where a copy is sent as RFC 5424: `udp://HOST:PORT`, `tcp://HOST:PORT` or `unix:///PATH`",
     ),
     otlp: setting(
       text(2_048)
@@ -84,7 +84,7 @@ export function auditAddresses() {
           error: "must be an http or https URL, such as http://127.0.0.1:4318/v1/logs",
         })
         .optional(),
-      "where a copy goes as OTLP log records",
+      "where a copy is sent as OTLP log records",
     ),
   };
 }
@@ -101,23 +101,23 @@ function useLimits() {
   return section(() => ({
     max_parallel_programs: setting(
       wholeNumber(1, 100_000).optional(),
-      "programs at a time; more wait for their turn",
+      "concurrent programs; further ones wait",
     ),
     max_programs_per_minute: setting(
       wholeNumber(1, 10_000_000).optional(),
-      "programs that begin in one minute of the clock; one more fails with `Busy`, which says when to try again",
+      "programs started within a clock minute; further ones fail with `Busy`, which says when to try again",
     ),
     max_calls_per_minute: setting(
       wholeNumber(1, 100_000_000).optional(),
-      "calls of programs in one minute of the clock; one more fails, and says when to try again",
+      "calls within a clock minute; further ones fail, saying when to try again",
     ),
     max_cpu_seconds_per_day: setting(
       wholeNumber(1, 1_000_000_000).optional(),
-      "processor time of programs in one day of UTC: the time that each runs, with its waits for tools and without those for people, times `execution.cpus`; counted at its end",
+      "processor time of programs per UTC day: each program's running time times `execution.cpus`, counted when it ends; waiting for tools counts, waiting for people does not",
     ),
     max_result_bytes_per_day: setting(
       wholeNumber(1, 1_000_000_000_000_000).optional(),
-      "what tools answer in one day of UTC",
+      "bytes of tools' answers per UTC day",
     ),
   }));
 }
@@ -134,7 +134,7 @@ const SECTIONS = {
       section(() => ({
         allow: setting(
           toolPatterns().optional(),
-          "patterns of the tools that programs may call, all others are blocked; not with `block`",
+          "patterns of the tools that programs may call; all others are blocked. Cannot be combined with `block`",
         ),
         block: setting(orEmpty(toolPatterns()), "patterns of tools that programs may not call", {
           value: '["mcp__internal_apis__delete_*"]',
@@ -148,15 +148,15 @@ const SECTIONS = {
       section(() => ({
         default: setting(
           oneOf(APPROVAL_DEFAULTS).default("annotated"),
-          "which tools need approval by default: `annotated`, those annotated as destructive; `destructive`, also those that say nothing of it",
+          "which tools need approval by default: `annotated`: those annotated as destructive; `destructive`: also those without that annotation",
         ),
-        ask: setting(orEmpty(toolPatterns()), "patterns of tools that need approval as well", {
+        ask: setting(orEmpty(toolPatterns()), "patterns of further tools that need approval", {
           value: '["mcp__*__delete_*"]',
         }),
-        allow: setting(orEmpty(toolPatterns()), "patterns of tools that never need one", {}),
+        allow: setting(orEmpty(toolPatterns()), "patterns of tools that never need approval", {}),
         reviewer: setting(
           Reviewer.optional(),
-          "an interceptor that may answer in the place of a person: [docs](policy.md#a-reviewer)",
+          "an interceptor that may answer in place of a person: [docs](policy.md#a-reviewer)",
         ),
         mode: setting(
           oneOf(APPROVAL_MODES).default("call"),
@@ -170,14 +170,14 @@ const SECTIONS = {
         ),
         suspend: setting(
           trueOrFalse().default(true),
-          "whether a run is suspended when its question outlasts the client's patience; otherwise the call is denied",
+          "whether a run is suspended when the client stops waiting for an answer; otherwise the call is denied",
           {
             comment: "a run that waits longer than its client can gives up its sandbox, and continues later",
           },
         ),
         expire_minutes: setting(
           wholeNumber(1, 43_200).default(1_440),
-          "a suspended run expires after this time",
+          "how long a suspended run is kept",
           {},
         ),
       })),
@@ -197,17 +197,17 @@ const SECTIONS = {
         ),
         refused: setting(
           oneOf(["deny", "ask"]).default("deny"),
-          "what happens to a call with a value that its argument does not accept: `ask` asks a person",
+          "what happens to a call with a value whose labels its argument does not accept: `deny` denies it, `ask` asks a person",
           {},
         ),
         preset: setting(
           oneOf(["none", "careful"]).default("none"),
-          "`careful`: a person is asked about each change that labelled data may have decided",
+          "`careful`: a person is asked about each change that labelled data may have influenced",
           {},
         ),
         plain: setting(
           orEmpty(list(ownName("list"))),
-          "names of `lists` whose values, such as ids, a model may see without taking on their labels",
+          "names of `lists`: values that match, such as ids, give a model no labels when it sees them",
         ),
       })),
     ),
@@ -226,7 +226,7 @@ const SECTIONS = {
           { error: "must be a mapping of names to lists of patterns" },
         )
         .optional(),
-      "named lists of patterns for `accepts`, `labels.plain` and rules; `*` stands for any characters but spaces and separators. `{ file: PATH }` reads one from each line",
+      "named lists of patterns for `accepts`, `labels.plain` and rules; `*` matches anything but spaces and separators. `{ file: PATH }` reads one pattern per line",
       { value: '{ colleagues: ["*@example.com"] }' },
     ),
   languages: () =>
@@ -249,57 +249,61 @@ const SECTIONS = {
     headed(
       "What one program may use.",
       section(() => ({
-        timeout_seconds: setting(wholeNumber(1, 86_400).default(120), "wall clock of one program", {}),
+        timeout_seconds: setting(
+          wholeNumber(1, 86_400).default(120),
+          "the time limit of a program, as wall-clock time",
+          {},
+        ),
         max_output_bytes: setting(
           wholeNumber(2_048, 33_554_432).default(65_536),
-          "console text and envelope",
+          "the most that a run returns: console text and envelope",
           {
-            comment: "console text and envelope",
+            comment: "the most that a run returns: console text and envelope",
           },
         ),
         max_reply_bytes: setting(
           wholeNumber(1_024, 1_048_576).default(16_384),
-          "what the reply of `ptc serve` shows a model of console text and result together; it reads the rest with `read_output`. Never more than `max_output_bytes`",
+          "the most of console text and result that a reply of `ptc serve` shows a model, which reads the rest with `read_output`. Never more than `max_output_bytes`",
           { comment: "what a model is shown of them; it reads the rest with read_output" },
         ),
         max_stderr_bytes: setting(
           wholeNumber(1_024, 33_554_432).default(262_144),
-          "what a program may write with `console.error` and to stderr",
+          "the most that a program may write with `console.error` and to stderr",
         ),
         tool_call_timeout_seconds: setting(
           wholeNumber(1, 86_400).default(30),
-          "of one call. Starting and listing its server counts, a person's time does not. Progress that the server reports starts the time again, up to ten times",
+          "the time limit of a call. Starting the server counts, waiting for a person does not. Each progress report restarts it, up to ten times",
           {},
         ),
         max_parallel_calls: setting(
           wholeNumber(1, 1_000).default(10),
-          "of one program; more wait their turn",
+          "concurrent calls of a program; further calls wait",
           {},
         ),
         max_tool_calls: setting(wholeNumber(1, 1_000_000).default(1_000), "of one program", {}),
         max_parallel_programs: setting(
           wholeNumber(1, 64).optional(),
-          "programs that run at a time; by default two for each core if the memory is enough",
+          "concurrent programs; by default two per core if the memory is enough",
           { value: "4", comment: "of `ptc serve`; the default depends on cores and memory" },
         ),
         max_queued_programs: setting(
           wholeNumber(1, 1_000).default(32),
-          "programs of one principal that wait for their turn, in the order of arrival; one more fails with `Busy`. Principals take turns",
+          "programs of one principal that may wait, in order of arrival; further ones fail with `Busy`. Principals take turns",
         ),
         memory_mb: setting(wholeNumber(128, 1_048_576).default(512), "of one program", {}),
         cpus: setting(numberBetween(0.1, 256).default(1), "of one program"),
         pids: setting(
           wholeNumber(64, 32_768).default(256),
-          "processes of one program, beside those of gVisor itself",
+          "processes of a program, not counting gVisor's own",
         ),
         typecheck: setting(
           oneOf(["error", "warn", "off"]).default("error"),
-          "`error`: a mistake stops the program; `warn`: the reply says so",
+          "what a type error does: `error`: the program does not run; `warn`: it runs, and the reply names the error; `off`: nothing is checked",
           { comment: "error | warn | off" },
         ),
         schema_mismatch: setting(
           oneOf(["warn", "error"]).default("warn"),
-          "an answer that contradicts its tool's output schema: `warn`: the program gets it, and the run a warning; `error`: the call fails, and its error has the answer",
+          "what happens when an answer does not match its tool's output schema: `warn`: the program gets the answer, the run a warning; `error`: the call fails with an error that contains the answer",
           {
             comment:
               "error: a call whose answer contradicts its tool's outputSchema fails, with the answer in the error",
@@ -327,7 +331,7 @@ const SECTIONS = {
               },
             )
             .default({}),
-          "groups, of `policy.groups` and of logins: `together` is what the members of a group may use together, `each` what each of them may instead of `limits.each`; for a member of several groups the most generous counts",
+          "groups of `policy.groups` and of logins: `together` limits all members of a group together, `each` replaces `limits.each` for every member; with several groups, the most generous applies",
         ),
         principals: setting(
           z
@@ -350,7 +354,7 @@ const SECTIONS = {
             () => ({
               max: setting(
                 wholeNumber(1, 64).default(4),
-                "sessions at a time; without `sessions` there are none",
+                "concurrent sessions; without `sessions` there are none",
                 { comment: "at a time" },
               ),
               idle_minutes: setting(
@@ -371,7 +375,7 @@ const SECTIONS = {
       section(() => ({
         engine: setting(
           oneOf(["auto", ...ENGINE_NAMES]).optional(),
-          "what starts sandboxes: `docker`, gVisor's `runsc` alone, a `kubernetes` cluster, `wasm` (an interpreter in a process of ptc, a [weaker wall](engines.md#an-interpreter-in-webassembly)), or with `auto` what is there, Docker first and never a cluster or `wasm`; by default what the variable `PTC_ENGINE` says, and else `auto`",
+          "what runs sandboxes: `docker`, gVisor's `runsc` alone, a `kubernetes` cluster, `wasm` (an interpreter in a process, a [weaker wall](engines.md#an-interpreter-in-webassembly)), or `auto`, which picks Docker, then runsc, and never a cluster or `wasm`; by default the variable `PTC_ENGINE`, else `auto`",
           {
             value: "auto",
             comment: "what starts sandboxes: docker, runsc alone, or what is there, Docker first",
@@ -379,11 +383,11 @@ const SECTIONS = {
         ),
         runtime: setting(
           text(128).default("runsc"),
-          "the container runtime; any other than runsc needs `allow_weaker_isolation`",
+          "the container runtime; any but runsc requires `allow_weaker_isolation`",
         ),
         image: setting(
           text(512).default("ptc-runner"),
-          "the image that programs run in; `ptc-runner` is the one that ptc builds for what this project needs, and any other name is taken as it is",
+          "the image that programs run in; `ptc-runner` stands for the one that ptc builds for this project, any other name is used as is",
           { comment: "ptc-runner is the one that ptc builds for what this project needs" },
         ),
         warm: setting(
@@ -404,7 +408,7 @@ const SECTIONS = {
         ),
         channel: setting(
           oneOf(["auto", "socket", "attached"]).default("auto"),
-          "how programs reach ptc; `auto`: by a socket where the engine can mount one, or by a connection to the pod where there are certificates, otherwise attached to the container",
+          "how programs reach ptc; `auto`: by a socket if the engine can mount one, by a connection to the pod if there are certificates, else by the container's stdin and stdout",
           { comment: "how programs reach ptc: by a socket, attached, or auto, as the engine can" },
         ),
         servers: setting(
@@ -421,10 +425,10 @@ const SECTIONS = {
               }),
             ).max(50, { error: "must be at most 50 packages" }),
           ),
-          "packages of Debian for programs in Python; `ptc image build` adds them to the image",
+          "Debian packages for programs in Python; `ptc image build` adds them to the image",
           {
             comment:
-              "such as [numpy, pandas]: packages of Debian for programs in Python; `ptc image build` adds them to the image",
+              "such as [numpy, pandas]: Debian packages for programs in Python; `ptc image build` adds them to the image",
           },
         ),
         kubernetes: setting(
@@ -436,17 +440,17 @@ const SECTIONS = {
             ),
             template: setting(
               text(50).default("ptc"),
-              "what the names of the SandboxWarmPools begin with; `-javascript` or `-python` follows",
+              "the prefix of the SandboxWarmPools' names; `-javascript` or `-python` follows",
               {},
             ),
-            context: setting(text(256).optional(), "a context of the kubeconfig; by default its current one"),
+            context: setting(text(256).optional(), "the kubeconfig's context; by default the current one"),
             kubeconfig: setting(
               text(4_096).optional(),
-              "a file as for `kubectl`; by default what the variable KUBECONFIG says, ~/.kube/config, or in a pod its service account",
+              "the kubeconfig file; by default that of the variable KUBECONFIG, `~/.kube/config`, or in a pod its service account",
             ),
             certificates: setting(
               text(4_096).optional(),
-              "a folder with ca.crt, tls.crt and tls.key, for connections to pods; without it programs reach ptc through the API server",
+              "a folder with `ca.crt`, `tls.crt` and `tls.key` for connections to pods; without it, programs reach ptc through the API server",
             ),
             ready_timeout_seconds: setting(
               wholeNumber(1, 3_600).default(60),
@@ -504,7 +508,7 @@ const SECTIONS = {
         () => ({
           redact: setting(
             piiKinds(),
-            "kinds of personal data that ptc redacts in what leaves a run; `pii: [...]` is short for it",
+            "kinds of personal data that ptc redacts in whatever leaves a run; `pii: [...]` is short for it",
             { value: "[email, phone]" },
           ),
           countries: setting(
@@ -531,7 +535,7 @@ const SECTIONS = {
   discovery: () =>
     setting(
       oneOf(["auto", "search", "direct"]).default("auto"),
-      "which tools `ptc serve` lists beside its own: `auto`, all where they cost less than 2 % of a context of 200,000 tokens and no call is decided by what its run has read; `direct`, all, and clients also get everything else that servers offer: [docs](clients.md#all-that-servers-offer); `search`, none",
+      "which tools `ptc serve` lists besides its own: `auto`: all, if they cost less than 2 % of a context of 200,000 tokens and no decision about a call depends on what its run has read; `direct`: all, and clients also get everything else that servers offer ([docs](clients.md#all-that-servers-offer)); `search`: none",
       {
         heading: `The tools that a model has beside ptc's own: all if their definitions cost little (auto), all (direct), or none (search);
 and those that \`direct\` names in any case: a server, SERVER.TOOL, or a pattern such as mcp__github__get_*.`,
@@ -547,7 +551,7 @@ and those that \`direct\` names in any case: a server, SERVER.TOOL, or a pattern
           ),
           runs: setting(
             oneOf(["conversation", "call"]).default("conversation"),
-            "what rules see as one run: all direct calls of a `conversation`, or each `call` by itself: [docs](clients.md#a-conversation-is-a-run)",
+            "what counts as one run for rules: all direct calls of a `conversation`, or each `call` by itself ([docs](clients.md#a-conversation-is-a-run)",
           ),
         }),
         {
@@ -560,19 +564,15 @@ and those that \`direct\` names in any case: a server, SERVER.TOOL, or a pattern
       { value: "[]" },
     ),
   interceptors: () =>
-    setting(
-      Interceptors,
-      "checks of others, which are asked about calls and their results: [docs](policy.md#checks-of-others)",
-      {
-        heading:
-          "Checks of others, which are asked about calls and results: DLP, virus scanners, a reviewer (docs/policy.md).",
-        value: `
+    setting(Interceptors, "external checks of calls and results ([docs](policy.md#checks-of-others))", {
+      heading:
+        "Checks of others, which are asked about calls and results: DLP, virus scanners, a reviewer (docs/policy.md).",
+      value: `
   - name: dlp
     on: [call, result]
     url: "https://dlp.internal/check"
     secret: "\${DLP_SECRET}"`,
-      },
-    ),
+    }),
   toolsets: () =>
     setting(
       z
@@ -584,7 +584,7 @@ and those that \`direct\` names in any case: a server, SERVER.TOOL, or a pattern
           { error: "must be a mapping of names, of letters, digits, `_` and `-`, to lists of tools" },
         )
         .default({}),
-      "narrow endpoints, each with the tools that it has, as `direct.tools` names them: at `/mcp/NAME` over HTTP, with `ptc serve --toolset NAME` over stdio, and for tokens of `ptc token create --toolset NAME`: [docs](clients.md#narrow-endpoints)",
+      "named sets of tools, written as in `direct.tools`, each served by an endpoint of its own: `/mcp/NAME` over HTTP, `ptc serve --toolset NAME` over stdio; a token of `ptc token create --toolset NAME` reaches that one only ([docs](clients.md#narrow-endpoints))",
       {
         value: "{ reporting: [github.list_*, files.read_*] }",
         heading: "Narrow endpoints for agents that need few tools: /mcp/NAME, or `ptc serve --toolset NAME`.",
@@ -599,7 +599,7 @@ and those that \`direct\` names in any case: a server, SERVER.TOOL, or a pattern
         ),
         { enum: ["on", "off"] },
       ),
-      "whether ptc learns and uses types of results that tools do not declare: [learned types](learned-types.md)",
+      "whether ptc learns the types of results that tools do not declare, and uses them ([learned types](learned-types.md))",
       {
         value: "on",
         heading:
@@ -612,10 +612,10 @@ and those that \`direct\` names in any case: a server, SERVER.TOOL, or a pattern
         () => ({
           strict: setting(
             trueOrFalse().default(false),
-            "a call that may change something is sent only after its line is on the disk",
+            "whether a call that may change something is sent only once its audit line is on disk",
             {},
           ),
-          max_file_mb: setting(wholeNumber(1, 1_024).default(64), "ptc begins another file at this size"),
+          max_file_mb: setting(wholeNumber(1, 1_024).default(64), "the size at which ptc starts a new file"),
           keep_days: setting(keptDays().default(365), "how long files are kept after their last line", {}),
           ...auditAddresses(),
         }),
@@ -628,7 +628,7 @@ and those that \`direct\` names in any case: a server, SERVER.TOOL, or a pattern
       "the audit log; `strict` is short for `strict: true`",
       {
         heading:
-          "Every call and run has a line in .ptc/audit.jsonl. `strict`: a call that may change something is sent only after its line is on the disk.",
+          "Every call and run has a line in .ptc/audit.jsonl. `strict`: whether a call that may change something is sent only once its audit line is on disk.",
       },
     ),
   archive: () =>
@@ -637,7 +637,7 @@ and those that \`direct\` names in any case: a server, SERVER.TOOL, or a pattern
       section(() => ({
         path: setting(
           text(4_096).default(".ptc/archive.db"),
-          "the file that keeps runs, from the folder of ptc.yaml",
+          "the file that keeps runs, relative to the folder of ptc.yaml",
           {},
         ),
         keep_days: setting(keptDays().default(30), "how long runs are kept", {}),
@@ -660,7 +660,7 @@ and those that \`direct\` names in any case: a server, SERVER.TOOL, or a pattern
       section(() => ({
         url: setting(
           expanded(secret(secretValue(text(8_192)).optional())),
-          "a PostgreSQL that keeps runs, the audit log, approvals, logins and learned types instead of files, as `postgres://USER:PASSWORD@HOST/DATABASE`; a value as for `servers[].env`",
+          "a PostgreSQL database that keeps runs, the audit log, approvals, logins and learned types instead of files: `postgres://USER:PASSWORD@HOST/DATABASE`; a value as for `servers[].env`",
           { value: `"postgres://ptc:\${PTC_DATABASE_PASSWORD}@db.internal/ptc"` },
         ),
         encryption_key: setting(
@@ -681,7 +681,7 @@ and those that \`direct\` names in any case: a server, SERVER.TOOL, or a pattern
               ),
             ),
           ),
-          "the key that encrypts logins and suspended runs there: 32 bytes in base64, as `openssl rand -base64 32` prints them; of a list the first encrypts, and all decrypt; values as for `servers[].env`",
+          "the key that encrypts logins and suspended runs in the database: 32 bytes in base64, as `openssl rand -base64 32` prints; in a list, the first encrypts and all decrypt; values as for `servers[].env`",
           { value: `"\${PTC_ENCRYPTION_KEY}"` },
         ),
       })),
