@@ -43,7 +43,7 @@ export const authCommand = defineGroup(
 /** `ptc auth logout` */
 const defineLogout = defineProjectCommand("logout <server>", logout, (command) =>
   command
-    .description("forget the login at a server, and have its tokens revoked where that is offered")
+    .description("forget the login at a server, and revoke its tokens if the server offers that")
     .option(...CONFIG)
     .option("--json", "print the outcome as JSON")
     .addHelpText("after", "\nExample:\n  ptc auth logout internal-apis\n"),
@@ -71,7 +71,7 @@ async function logout(
 /** `ptc auth status` */
 const defineStatus = defineProjectCommand("status [server]", showStatus, (command) =>
   command
-    .description("show at which servers you are logged in, without asking them")
+    .description("show which servers you are logged in to, without contacting them")
     .option(...CONFIG)
     .option("--json", "print them as JSON")
     .addHelpText("after", "\nExample:\n  ptc auth status\n"),
@@ -197,7 +197,10 @@ const MAX_TIMEOUT_SECONDS = 86_400;
 const defineLogin = defineProjectCommand("login [server]", login, (command) =>
   command
     .description("log in to a server with a browser, and keep the login for this user")
-    .option("--no-browser", "print the address, and take the one that the browser ends up at from stdin")
+    .option(
+      "--no-browser",
+      "print the address, and read the one that the browser is redirected to from stdin",
+    )
     .option("--timeout <seconds>", "how long to wait for the browser", String(DEFAULT_TIMEOUT_SECONDS))
     .option(...CONFIG)
     .option("--json", "print the outcome as JSON")

@@ -38,11 +38,8 @@ export const doctorCommand = defineCommand("doctor", chooseExamination, (command
   command
     .description("try every part that ptc needs, and say what to do about what fails")
     .option(...CONFIG)
-    .option(
-      "--walls",
-      "try from inside a sandbox what it keeps a program from, and remember what does not hold",
-    )
-    .option("--quick", "start nothing; print one line if something is wrong, and else nothing")
+    .option("--walls", "try the walls from inside a sandbox, and remember which do not hold")
+    .option("--quick", "start nothing; print one line if something is wrong, otherwise nothing")
     .option("--json", "print the findings as JSON")
     .addHelpText(
       "after",

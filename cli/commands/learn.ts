@@ -22,7 +22,7 @@ export const learnCommand = defineGroup(
   () => [defineShowLearned, defineUpdate, defineForget, defineExportLearned],
   (command) =>
     command
-      .description("show, update, forget and export what was learned of results that tools do not declare")
+      .description("show, update, forget and export the learned types of results that tools do not declare")
       .addHelpText("after", "\nExample:\n  ptc learn && ptc learn show github.list_issues\n"),
 );
 
@@ -33,7 +33,7 @@ interface UpdateFlags extends CommonFlags {
 /** `ptc learn update` */
 const defineUpdate = defineProjectCommand("update", update, (command) =>
   command
-    .description("learn from the runs that were archived since the last time, and print the modules anew")
+    .description("learn from the runs archived since the last time, and write the modules again")
     .option(...CONFIG)
     .option("--again", "read the whole archive again, also for tools that were forgotten")
     .option("--json", "print what is known then as JSON")
@@ -84,7 +84,7 @@ interface ForgetFlags extends CommonFlags {
 const defineForget = defineProjectCommand("forget", forget, (command) =>
   command
     .description(
-      "forget what was learned of tools, here and in the modules; later calls are learned from again",
+      "forget the learned types of tools, here and in the modules; ptc learns again from later calls",
     )
     .argument(
       "[tools...]",

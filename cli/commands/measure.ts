@@ -11,7 +11,7 @@ import { NOTHING_GENERATED } from "./tools.ts";
 export const measureCommand = defineProjectCommand("measure", measure, (command) =>
   command
     .description(
-      "count the tokens of all tool definitions up front, against ptc's own and a session on demand",
+      "count the tokens of all tool definitions up front, of ptc's own, and of a session that loads them on demand",
     )
     .option(...CONFIG)
     .option("--json", "print the counts as JSON")

@@ -15,7 +15,7 @@ type Suggestion = Suggestions["suggestions"][number];
 export const defineSuggest = defineCommand("suggest", suggest, (command) =>
   command
     .description(
-      "suggest entries under which what was approved again and again is not asked about; writes nothing",
+      "suggest entries that save questions about what was approved again and again; writes nothing",
     )
     .option(...CONFIG)
     .option("--since <when>", "from runs that started then or later: 24h, 30d, 2026-11-01 (UTC)", "30d")

@@ -31,8 +31,8 @@ export const policyCommand = defineGroup(
 /** `ptc policy schema` */
 const defineSchema = defineCommand("schema", printSchema, (command) =>
   command
-    .description("print what rules may speak of, as a Cedar schema, which editors check rules by")
-    .option("--people", "that of rules about what is another's: runs, questions and the audit log")
+    .description("print the Cedar schema of the rules, for editors that check them")
+    .option("--people", "the schema of rules about other people's runs, questions and audit lines")
     .option("--json", "print it in Cedar's JSON format")
     .addHelpText("after", "\nExample:\n  ptc policy schema > ptc.cedarschema\n"),
 );
@@ -157,7 +157,7 @@ function render({
 /** `ptc policy explain RUN [CALL]` */
 const defineExplain = defineCommand("explain", explain, (command) =>
   command
-    .description("say what decided about each call of an archived run")
+    .description("explain what decided about each call of an archived run")
     .argument("<run>", "input digest, run id, or at least four characters that one begins with")
     .argument("[call]", "the number of one call, from 1")
     .option(...CONFIG)

@@ -57,7 +57,7 @@ export const runsCommand = defineGroup(
   ],
   (command) =>
     command
-      .description("show, count, prune, exchange and check the runs in the archive")
+      .description("show, count, prune, export, import and verify the runs in the archive")
       .addHelpText("after", "\nExample:\n  ptc runs list --status failed --since 24h\n"),
 );
 
@@ -142,7 +142,7 @@ interface PruneFlags extends CommonFlags {
 /** `ptc runs prune` */
 const definePrune = defineCommand("prune", prune, (command) =>
   command
-    .description("delete old runs, or those that are named, and whatever only they hold")
+    .description("delete old runs, or the named ones, with all that no other run refers to")
     .argument("[refs...]", "input digests (every run of it), run ids, or the beginning of one")
     .option(...CONFIG)
     .option(
@@ -195,9 +195,7 @@ interface VerifyFlags extends CommonFlags {
 /** `ptc runs verify` */
 const defineVerify = defineCommand("verify", verify, (command) =>
   command
-    .description(
-      "check the whole archive against its digests; exit 1 when something is not as it was archived",
-    )
+    .description("check the whole archive against its digests; exit 1 when something was changed")
     .option(...CONFIG)
     .option(
       "--head <place:link>",
@@ -274,7 +272,7 @@ const defineShow = defineCommand("show", show, (command) =>
     .argument("<ref>", "input digest, run id, or at least four characters that one begins with")
     .option(...CONFIG)
     .option("--html <file>", "write it as one page that needs no network, instead of printing it")
-    .option("--output", "print all that the program gave out: console, result and stderr, however long")
+    .option("--output", "print everything that the program put out, however long: console, result and stderr")
     .option("--json", "print everything as JSON")
     .addHelpText("after", "\nExample:\n  ptc runs show 3f9a12c0 --html run.html\n"),
 );

@@ -9,7 +9,7 @@ const MAX_DEPTH = 32;
 export const saidCommand = defineCommand("said", said, (command) =>
   command
     .description(
-      "hand what the user said, from stdin, to the `ptc serve` of the client that starts this; for its hooks",
+      "pass what the user said, from stdin, to the `ptc serve` of the client that runs this; for the client's hooks",
     )
     .addHelpText(
       "after",

@@ -29,13 +29,13 @@ export const storageCommand = defineGroup(
   () => [defineStatus, defineMigrate, defineImport, defineReencrypt],
   (command) =>
     command
-      .description("look after the PostgreSQL of `storage.url`, which several ptc share")
+      .description("manage the PostgreSQL database of `storage.url`, which several ptc share")
       .addHelpText("after", "\nExample:\n  ptc storage status\n"),
 );
 
 const defineStatus = defineProjectCommand("status", status, (command) =>
   command
-    .description("show what is kept there, how large it is, and whether its tables are those of this ptc")
+    .description("show what the database holds, its size, and whether its tables match this ptc")
     .option(...CONFIG)
     .option("--json", "print it as JSON")
     .addHelpText("after", "\nExample:\n  ptc storage status --json | jq .kept.runs\n"),
@@ -78,9 +78,7 @@ function renderStatus({ place, server, version, newest, kept }: StorageStatus): 
 
 const defineMigrate = defineProjectCommand("migrate", migrate, (command) =>
   command
-    .description(
-      "make the tables, or bring them to the version of this ptc; whoever starts later does the same",
-    )
+    .description("create the tables, or update them to the version of this ptc; starting ptc does the same")
     .option(...CONFIG)
     .option("--json", "print the versions as JSON")
     .addHelpText("after", "\nExample:\n  ptc storage migrate\n"),
@@ -99,14 +97,14 @@ async function migrate(project: Project, flags: CommonFlags, { stdout }: Surroun
 const defineImport = defineProjectCommand("import", importArchive, (command) =>
   command
     .description(
-      "take a whole archive in SQLite and its audit log over, with their digests and chains; what was taken before is not taken again",
+      "import an SQLite archive and its audit log, with their digests and chains; what was imported before is skipped",
     )
     .argument("[file]", "the archive; by default that of archive.path")
     .option(...CONFIG)
     .option("--json", "print the outcome as JSON")
     .addHelpText(
       "after",
-      "\nThe audit log is the audit.jsonl in the folder of the file, or without one that of the project.\nIt reads the files and leaves them as they are. It can be interrupted, and goes on where it was. Runs and lines are checked before they are taken.\n\nExample:\n  ptc storage import .ptc/archive.db\n",
+      "\nThe audit log is the audit.jsonl in the folder of the file, or without one that of the project.\nThe files stay as they are. Run it again after an interruption: it continues. Runs and lines are checked before they are imported.\n\nExample:\n  ptc storage import .ptc/archive.db\n",
     ),
 );
 

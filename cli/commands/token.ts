@@ -42,17 +42,12 @@ export const tokenCommand = defineGroup(
 
 const defineCreate = defineProjectCommand("create", create, (command) =>
   command
-    .description("make a token and print it, once: ptc keeps a digest alone")
+    .description("make a token and print it once; ptc keeps only its digest")
     .argument("<name>", "what it is for; its runs are those of the principal token#NAME")
     .option("--group <group>", "a group for rules; may be given several times", collect, [])
     .option("--scope <scope>", `one of ${KNOWN_SCOPES}; by default ptc:run`, collect, [])
-    .option(
-      "--toolset <name>",
-      "a toolset to which it is narrowed; of several it has what is in each",
-      collect,
-      [],
-    )
-    .option("--expires <when>", "how long it counts: 12h, 90d", "90d")
+    .option("--toolset <name>", "a toolset that the token is limited to (repeatable)", collect, [])
+    .option("--expires <when>", "how long it is valid: 12h, 90d", "90d")
     .option(...CONFIG)
     .option("--json", "print it with what is known of it, as JSON")
     .addHelpText("after", "\nExample:\n  ptc token create nightly --group ci | gh secret set PTC_TOKEN\n"),
@@ -97,7 +92,7 @@ function parseDuration(text: string): number {
 
 const defineList = defineProjectCommand("list", list, (command) =>
   command
-    .description("show the tokens that there are, without the tokens themselves")
+    .description("list the tokens that were made, without the tokens themselves")
     .option(...CONFIG)
     .option("--json", "print them as JSON")
     .addHelpText("after", "\nExample:\n  ptc token list --json | jq -r '.[].name'\n"),
@@ -131,9 +126,9 @@ async function list(
 
 const defineRevoke = defineProjectCommand("revoke", revoke, (command) =>
   command
-    .description("end a token; every ptc refuses it within seconds")
+    .description("revoke a token; every ptc refuses it within seconds")
     .argument("<name>", "its name")
-    .option("--owner <principal>", "whose it is, for one that a person made in the console")
+    .option("--owner <principal>", "its owner, for a token that a person made in the console")
     .option(...CONFIG)
     .addHelpText("after", "\nExample:\n  ptc token revoke nightly\n"),
 );

@@ -28,13 +28,13 @@ interface SaveFlags extends CommonFlags {
 /** `ptc save RUN|FILE --name NAME` */
 export const saveCommand = defineProjectCommand("save", save, (command) =>
   command
-    .description("make a named program of an archived run, or of a file, in programs/ beside ptc.yaml")
+    .description("save an archived run, or a file, as a named program in programs/ beside ptc.yaml")
     .argument("<run>", "input digest or run id, or the beginning of one; or the file of a program")
     .option(...CONFIG)
-    .option("--name <name>", "what it is called: lower-case words with - between them")
+    .option("--name <name>", "its name: lower-case words joined by -")
     .option("--description <text>", "what it does; by default what its first comment says")
     .option("--expose", "make it a tool of `ptc serve`")
-    .option("--force", "replace a program of this name; what its manifest says by hand is kept")
+    .option("--force", "replace a program of this name; what was edited in its manifest is kept")
     .option("--json", "print what was written as JSON")
     .addHelpText(
       "after",
