@@ -59,6 +59,8 @@ export interface Configuration {
   readonly host: Plain<Settings["host"]>;
   /** `undefined` if sessions are off. */
   readonly sessions: Plain<NonNullable<Settings["sessions"]>> | undefined;
+  /** A URL, or an absolute path. */
+  readonly registry: string | undefined;
   readonly learn: boolean;
   readonly discovery: Settings["discovery"];
   /** As patterns over namespaced names. */

@@ -263,6 +263,7 @@ function buildConfiguration(
     },
     host: plain(settings.host),
     sessions: sessions && plain(sessions),
+    registry: settings.registry && fileOrUrl(settings.registry, directory),
     learn: settings.learn,
     discovery: settings.discovery,
     direct,
@@ -280,6 +281,11 @@ function buildConfiguration(
     secrets: distinct(secretsOf),
     credentials: distinct(credentialsOf),
   };
+}
+
+/** A URL as it is, or the absolute path of a file. */
+function fileOrUrl(value: string, directory: string): string {
+  return /^https?:\/\//i.test(value) ? value : resolve(directory, value);
 }
 
 function mapValues<From, To>(

@@ -47,13 +47,21 @@ function isSecret(name: string, value: string): boolean {
   return MAYBE_NAME.test(name) && !SETTING.test(value) && whyNotRedacted(value, true) === undefined;
 }
 
-/** The secrets of `env` and `headers` that the entry holds in plain text. */
-export function findPlainSecrets(entry: ServerEntry): PlainSecret[] {
+/**
+ * The secrets of `env` and `headers` that the entry holds in plain text.
+ *
+ * @param known variables and headers that are known to hold one, whatever it looks like.
+ */
+export function findPlainSecrets(entry: ServerEntry, known: readonly string[] = []): PlainSecret[] {
   return (["env", "headers"] as const).flatMap((place) =>
     Object.entries(entry[place] ?? {}).flatMap(([key, value]): PlainSecret[] => {
       if (typeof value !== "string" || value.includes("${")) return [];
       const [, prefix = "", secret = value] = SCHEME.exec(value) ?? [];
-      const isKept = (prefix !== "" && place === "headers") || isSecret(key, secret) || holdsSecret(value);
+      const isKept =
+        known.includes(key) ||
+        (prefix !== "" && place === "headers") ||
+        isSecret(key, secret) ||
+        holdsSecret(value);
       return isKept ? [{ server: entry.name, key, prefix, secret }] : [];
     }),
   );

@@ -1132,6 +1132,10 @@ export interface PtcConfig {
     [k: string]: string[];
   };
   /**
+   * where `ptc add NAMESPACE/NAME` finds servers: the URL of an MCP registry, or a file that mirrors one ([docs](servers.md#servers-of-a-registry))
+   */
+  registry?: string;
+  /**
    * whether ptc learns the types of results that tools do not declare, and uses them ([learned types](learned-types.md))
    */
   learn?: boolean | ("on" | "off");

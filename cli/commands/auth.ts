@@ -157,7 +157,7 @@ const PASTE_MS = 100;
  *
  * @throws UsageError for a text of several lines, because a shell would get the rest.
  */
-async function readHidden(
+export async function readHidden(
   prompt: string,
   { stdin, stderr }: Pick<Surroundings, "stdin" | "stderr">,
 ): Promise<string | undefined> {

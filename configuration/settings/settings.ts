@@ -590,6 +590,15 @@ and those that \`direct\` names in any case: a server, SERVER.TOOL, or a pattern
         heading: "Narrow endpoints for agents that need few tools: /mcp/NAME, or `ptc serve --toolset NAME`.",
       },
     ),
+  registry: () =>
+    setting(
+      expanded(
+        text(8_192)
+          .refine((value) => !/^https?:/i.test(value) || URL.canParse(value), { error: "is no valid URL" })
+          .optional(),
+      ),
+      "where `ptc add NAMESPACE/NAME` finds servers: the URL of an MCP registry, or a file that mirrors one ([docs](servers.md#servers-of-a-registry))",
+    ),
   learn: () =>
     setting(
       shorthand(

@@ -52,7 +52,7 @@ export class NewConfiguration {
         );
       return entry;
     });
-    this.#secrets = this.#cleaned.flatMap(findPlainSecrets);
+    this.#secrets = this.#cleaned.flatMap((entry) => findPlainSecrets(entry));
     this.plain = this.#secrets.map(({ server, key }) => `${server}: ${key}`);
   }
 
