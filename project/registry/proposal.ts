@@ -14,7 +14,7 @@ import type {
 } from "./server-json.ts";
 
 /** A value that a server takes from the person who adds it. */
-export interface WantedValue {
+interface WantedValue {
   place: "env" | "header" | "argument";
   /** The variable, the header, or the argument without its dashes. */
   key: string;
