@@ -45,7 +45,9 @@ export interface Execution {
   servers: LiveToolServers;
   /** Runs later programs under another configuration. Its archive settings are ignored. */
   reconfigure(next: Configuration): void;
-  /** Starts in advance the parts that the first program would otherwise wait for. */
+  /** Loads in advance what programs need, and starts no sandbox. */
+  prepare(): void;
+  /** Starts in advance the parts that the next program of a client that is there would otherwise wait for. */
   warm(): void;
 }
 
@@ -136,8 +138,9 @@ export function composeExecution(project: Project, options: ExecutionOptions): E
       servers.replace(liveServers(next, pool));
       composed.reconfigure(next);
     },
+    prepare: () => void languages.warm(),
     warm() {
-      sandboxes.warm();
+      sandboxes.wake();
       void languages.warm();
     },
   };

@@ -186,7 +186,12 @@ export class Host implements ProgramRunner {
     return { get: (name) => pool.get(principal, name) };
   }
 
-  /** Starts in advance what the first program would otherwise wait for. @throws StateDirectoryError as `run` does. */
+  /** Loads in advance what programs need, and starts no sandbox, because no client is there. @throws StateDirectoryError as `run` does. */
+  async prepare(): Promise<void> {
+    (await this.#executing()).prepare();
+  }
+
+  /** Starts in advance what the next program of a client would otherwise wait for. @throws StateDirectoryError as `run` does. */
   async warm(): Promise<void> {
     (await this.#executing()).warm();
   }

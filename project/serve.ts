@@ -230,7 +230,7 @@ async function serveHttp(
     return false;
   }
   onUrl(server.url);
-  void host.warm();
+  void host.prepare();
   await tell(`serving MCP at ${server.url.href}`);
   for (const name of Object.keys(host.configuration.toolsets))
     await tell(`serving toolset '${name}' at ${server.url.href}/${name}`);

@@ -43,9 +43,9 @@ export class SandboxPool implements SandboxSource {
     return this.#current.state;
   }
 
-  /** Begins to start sandboxes in advance. */
-  warm(): void {
-    this.#current.warm();
+  /** Has a sandbox started in advance for a client that is there. Its program gets it, and from then on as many wait as the bounds say. */
+  wake(): void {
+    this.#current.wake();
   }
 
   /**
@@ -95,11 +95,14 @@ export class SandboxPool implements SandboxSource {
     }
   }
 
-  /** Begins to start sandboxes with other options, and ends the old ones as soon as no caller waits for one of them. */
+  /**
+   * Starts later sandboxes with other options, in advance if some of the old ones wait, and ends these as soon as no caller waits for
+   * one of them.
+   */
   replace(options: PoolOptions): void {
     const before = this.#current;
     this.#current = new RunnerPools(options);
-    this.#current.warm();
+    if (before.isAwake) this.#current.wake();
     this.#endUnused(before);
   }
 
@@ -150,9 +153,15 @@ class RunnerPools {
     return (this.#pools.get(runner)?.state.ready ?? 0) > (isSparing ? 1 : 0);
   }
 
-  /** Begins to fill the pool of the default runner. */
-  warm(): void {
-    this.#pools.get(this.#options.runner)?.warm();
+  /** Whether sandboxes of any runner wait or begin to. */
+  get isAwake(): boolean {
+    return [...this.#pools.values()].some(({ isAwake }) => isAwake);
+  }
+
+  /** Wakes the pool of the runner that was used last. At first that is the default runner. */
+  wake(): void {
+    const [runner = this.#options.runner] = this.#runners;
+    this.#pools.get(runner)?.wake();
   }
 
   /** The pool of a runner, which becomes the most recently used one. */

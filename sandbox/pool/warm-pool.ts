@@ -12,9 +12,8 @@ const MAX_STARTS = 2;
 /** How often to check whether fewer sandboxes are needed. */
 const DRAIN_EVERY_MS = 10_000;
 const MAX_IDLE_MS = 30 * 60_000;
-/** How long refills wait before they look again whether a processor is free, and how long at most. */
+/** How long refills wait before they look again whether a processor is free. */
 const LOOK_AGAIN_MS = 250;
-const LONGEST_BUSY_MS = 10_000;
 /** People who work with a model pause for less between programs. */
 const REST_AFTER_MS = 3 * 60_000;
 const RETRY_PAUSES = { firstMs: 500, longestMs: 30_000 };
@@ -27,9 +26,9 @@ export interface WarmPoolOptions {
   maxStarts?: number | undefined;
   /** A sandbox that has waited this long is replaced; thirty minutes by default. */
   maxIdleMs?: number;
-  /** When no program has come for this long, the waiting sandboxes end; three minutes by default. */
+  /** When no program and no sign of a client has come for this long, the waiting sandboxes end; three minutes by default. */
   restAfterMs?: number | undefined;
-  /** Whether programs use all processors of the machine. Refills wait while they do. */
+  /** Whether programs use all processors of the machine. No refill begins while they do. */
   isBusy?: (() => boolean) | undefined;
 }
 
@@ -51,10 +50,16 @@ interface Applicant {
 }
 
 /**
+ * How many sandboxes a pool keeps waiting: none while nobody uses it, one once a client is there (`wake`), and as many as the demand
+ * says once a program has come.
+ */
+type Keeps = "none" | "one" | "demand";
+
+/**
  * Keeps sandboxes of one kind started, connected and ready, so that programs need not wait. Each sandbox serves one program. Their
- * number follows the demand (pool-policy.ts). When no program has come for a while, the pool rests: none waits, and the next program
- * has one started on demand, with which the pool fills again. Nothing is started before `warm`, `warmOne` or `acquire` is called. If the pool is
- * empty, `acquire` starts a sandbox in addition to those that refill the pool, and gets whichever is ready first.
+ * number follows the demand (pool-policy.ts). When no program has come for a while, the pool rests: none waits until a client is there
+ * again. A program that comes to an empty pool has a sandbox started for it alone, and the pool fills once it has that. It gets
+ * whichever sandbox is ready first. Nothing is started before `wake`, `warm`, `warmOne` or `acquire` is called.
  */
 export class WarmPool implements SandboxSource {
   readonly #starter: SandboxStarter;
@@ -76,13 +81,7 @@ export class WarmPool implements SandboxSource {
   #refilling: NodeJS.Timeout | undefined;
   #draining: NodeJS.Timeout | undefined;
   #resting: NodeJS.Timeout | undefined;
-  #isWarmed = false;
-  /** Whether a program has come. What waits for the first one is started in any case. */
-  #isUsed = false;
-  /** Since when refills wait for a processor. */
-  #busySinceMs: number | undefined;
-  /** Whether none should wait, because no program has come for a while. */
-  #isResting = false;
+  #keeps: Keeps = "none";
   /** The number of sandboxes started for programs that are about to ask. */
   #expected = 0;
 
@@ -105,13 +104,30 @@ export class WarmPool implements SandboxSource {
     return { ready: this.#entries.length, starting: this.#starts.size };
   }
 
-  /** Begins to fill the pool. Starts that fail in the background are repeated after growing pauses and not reported. */
+  /** Whether sandboxes wait or begin to: a client or a program has come lately. */
+  get isAwake(): boolean {
+    return this.#keeps !== "none";
+  }
+
+  /**
+   * Has one sandbox ready for the first program of a client that is there. Puts off the rest. Starts that fail in the background are
+   * repeated after growing pauses and not reported.
+   */
+  wake(): void {
+    this.#keep(this.isAwake ? this.#keeps : "one");
+    this.#fill();
+  }
+
+  /** Begins to fill the pool as for programs that come. */
   warm(): void {
-    this.#isWarmed = true;
-    this.#isResting = false;
+    this.#keep("demand");
+    this.#fill();
+  }
+
+  #keep(keeps: Keeps): void {
+    this.#keeps = keeps;
     clearTimeout(this.#resting);
     this.#resting = setTimeout(() => this.#rest(), this.#restAfterMs).unref();
-    this.#fill();
   }
 
   /**
@@ -146,12 +162,11 @@ export class WarmPool implements SandboxSource {
     this.#refuseClosed();
     refuseCancelled(signal);
     this.#plan.noteArrival();
-    this.#isUsed = true;
     // The next look says what the processors do from here on.
     this.#isBusy();
     const isExpected = this.#expected > 0;
     if (isExpected) this.#expected--;
-    this.warm();
+    this.#keep("demand");
     if (this.#entries.length > 0) {
       // This also checks that the engine answers, without which a program could not be killed.
       const looked = this.#image.look();
@@ -224,32 +239,34 @@ export class WarmPool implements SandboxSource {
   }
 
   get #target(): number {
-    return Math.max(this.#expected, this.#isResting ? 0 : this.#plan.target(this.#bounds));
+    return Math.max(this.#expected, this.#kept());
+  }
+
+  #kept(): number {
+    switch (this.#keeps) {
+      case "none":
+        return 0;
+      case "one":
+        return Math.min(1, this.#bounds.floor);
+      case "demand":
+        return this.#plan.target(this.#bounds);
+    }
   }
 
   #fill(): void {
-    if (!this.#isWarmed || this.#closing.signal.aborted || this.#lacking() <= 0) return;
+    if (!this.isAwake || this.#closing.signal.aborted || this.#lacking() <= 0) return;
     const lullInMs = this.#plan.untilLullMs(this.#stock);
     if (lullInMs > 0) {
       this.#fillIn(lullInMs);
       return;
     }
-    if (this.#waitsForProcessor()) {
+    // What waits for a client's first program is no refill.
+    if (this.#keeps === "demand" && this.#isBusy()) {
       this.#fillIn(LOOK_AGAIN_MS);
       return;
     }
     const hasRoom = () => this.#starts.size < this.#plan.atOnce({ ...this.#stock, most: this.#maxStarts });
     while (!this.#pause.active && hasRoom() && this.#lacking() > 0) void this.#start();
-  }
-
-  /** Whether a refill would take a processor from programs that run. It waits for that, but not for ever. */
-  #waitsForProcessor(): boolean {
-    const isBusy = this.#isUsed && this.#isBusy();
-    const nowMs = performance.now();
-    if (isBusy) this.#busySinceMs ??= nowMs;
-    const isPatient = isBusy && nowMs - (this.#busySinceMs ?? nowMs) < LONGEST_BUSY_MS;
-    if (!isPatient) this.#busySinceMs = undefined;
-    return isPatient;
   }
 
   get #stock(): { ready: number; target: number } {
@@ -306,7 +323,7 @@ export class WarmPool implements SandboxSource {
       this.#entries.length === 0 &&
       this.#starts.size >= this.#applicants.length;
     const applicant = isSpare ? undefined : this.#applicants.shift();
-    if (applicant === undefined) this.#keep(waiting);
+    if (applicant === undefined) this.#store(waiting);
     else if (this.#give(waiting, applicant)) applicant.resolve(waiting.sandbox);
     else {
       this.#applicants.unshift(applicant);
@@ -322,7 +339,7 @@ export class WarmPool implements SandboxSource {
     this.#pause.fail();
   }
 
-  #keep(waiting: WaitingSandbox): void {
+  #store(waiting: WaitingSandbox): void {
     if (this.#closing.signal.aborted) {
       this.#clear(waiting);
       return;
@@ -339,9 +356,9 @@ export class WarmPool implements SandboxSource {
     this.#drain();
   }
 
-  /** Ends what waits, until the next program comes. What is being started ends as soon as it is ready. */
+  /** Ends what waits, until a client or a program comes. What is being started ends as soon as it is ready. */
   #rest(): void {
-    this.#isResting = true;
+    this.#keeps = "none";
     this.#drain();
   }
 

@@ -4,7 +4,7 @@ import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { accessSync, constants, readFileSync, realpathSync, type Stats, statSync } from "node:fs";
 import type { Socket } from "node:net";
-import { cpus, release, tmpdir } from "node:os";
+import { cpus, release } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import type { Duplex } from "node:stream";
 import { promisify } from "node:util";
@@ -116,35 +116,6 @@ export function machineIdentity(): string {
   })();
   const described = [process.arch, release(), cpus()[0]?.model ?? "", flags];
   return createHash("sha256").update(JSON.stringify(described)).digest("hex");
-}
-
-/** The platform of gVisor that boots and is restored sooner. Newer releases of gVisor leave it out. */
-const PREFERRED_PLATFORM = "ptrace";
-/** The platform that each release of gVisor has. */
-const USUAL_PLATFORM = "systrap";
-
-/** The platform that is used where it is not known yet what runsc has. `PTC_RUNSC_PLATFORM` names one, as in the set-up script. */
-export function expectedPlatform(): string {
-  return process.env.PTC_RUNSC_PLATFORM || PREFERRED_PLATFORM;
-}
-
-/** Finds which platform a runsc is to use: the one that `PTC_RUNSC_PLATFORM` names, else the preferred one where it has that. */
-export async function findPlatform(runsc: Runsc): Promise<string> {
-  const platform = expectedPlatform();
-  if (process.env.PTC_RUNSC_PLATFORM) return platform;
-  const [program = "", ...args] = runscCommand(runsc, [
-    `--platform=${platform}`,
-    `--root=${tmpdir()}`,
-    "list",
-  ]);
-  try {
-    await promisify(execFile)(program, args, { timeout: VERSION_PATIENCE_MS });
-    return platform;
-  } catch (error) {
-    // Anything else that is wrong is said when a sandbox starts.
-    const { stderr = "" } = error as { stderr?: string };
-    return stderr.includes(`unknown platform: ${platform}`) ? USUAL_PLATFORM : platform;
-  }
 }
 
 /**

@@ -28,10 +28,9 @@ import { type SandboxLimits, sandboxProfile, serverProfile } from "../sandbox-pr
 import { isUnprivileged, readSentryProcess } from "../sentry-process.ts";
 import { type CgroupHierarchy, findCgroups, SandboxGroup } from "./cgroups.ts";
 import { ociConfiguration, type RootFileSystem } from "./oci-configuration.ts";
+import { PLATFORMS, Platforms } from "./platforms.ts";
 import { NO_LIMITS, RUNSC_ADVICE } from "./runsc-advice.ts";
 import {
-  expectedPlatform,
-  findPlatform,
   findRunsc,
   machineIdentity,
   type Runsc,
@@ -88,8 +87,7 @@ export class RunscEngine implements SandboxEngine {
   readonly #making = new Set<string>();
   #lastMade: Promise<void> = Promise.resolve();
   readonly #machine = machineIdentity();
-  /** The platform of each runsc that was asked. */
-  readonly #platforms = new Map<string, Promise<string>>();
+  readonly #platforms: Platforms;
 
   constructor({ folder, runners, allowsWeakerIsolation = false, runsc, folders }: RunscEngineOptions) {
     const usual = runscFolders();
@@ -98,6 +96,7 @@ export class RunscEngine implements SandboxEngine {
     this.#allowsWeaker = allowsWeakerIsolation;
     this.#runsc = runsc;
     this.#snapshots = new Snapshots(folders?.snapshots ?? usual.snapshots);
+    this.#platforms = new Platforms(folders?.snapshots ?? usual.snapshots, this.#machine);
     this.#images = new RunscImages({
       folder: folders?.images ?? usual.images,
       shared: folders === undefined ? usual.shared : undefined,
@@ -114,7 +113,7 @@ export class RunscEngine implements SandboxEngine {
       identity: createHash("sha256")
         .update(JSON.stringify([runsc.identity, version, this.#machine]))
         .digest("hex"),
-      profile: profileDigest(this.#runners, await this.#platformOf(runsc)),
+      profile: profileDigest(this.#runners, await this.#platforms.find(runsc)),
       endpoint: "without an engine",
       processors: availableParallelism(),
       runtimes: new Map([
@@ -235,17 +234,10 @@ export class RunscEngine implements SandboxEngine {
         process.getuid?.(),
       ]);
     // A snapshot was made with its platform, so that runsc need not be asked.
-    const expected = expectedPlatform();
+    const expected = this.#platforms.known(runsc) ?? PLATFORMS[0];
     const isKnown = server === undefined && this.#snapshots.look(keyWith(expected)) !== undefined;
-    const platform = isKnown ? expected : await this.#platformOf(runsc);
+    const platform = isKnown ? expected : await this.#platforms.find(runsc);
     return { runsc, platform, root, profile, key: keyWith(platform), owner, runner };
-  }
-
-  #platformOf(runsc: Runsc): Promise<string> {
-    const key = `${expectedPlatform()} ${runsc.identity}`;
-    const found = this.#platforms.get(key) ?? findPlatform(runsc);
-    this.#platforms.set(key, found);
-    return found;
   }
 
   #boot(parts: SandboxParts, output: SandboxOutput): RunscSandbox {
@@ -422,7 +414,7 @@ export class RunscEngine implements SandboxEngine {
       };
       writeFileSync(join(folder, "config.json"), JSON.stringify(configuration));
       const [program = "", ...args] = runscCommand(runsc, [
-        ...runscFlags(folder, await this.#platformOf(runsc)),
+        ...runscFlags(folder, await this.#platforms.find(runsc)),
         "run",
         `--bundle=${folder}`,
         id,

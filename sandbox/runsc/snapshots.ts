@@ -5,6 +5,7 @@
  *     <snapshots>/<key>/       checkpoint.img, pages.img, pages_meta.img: what runsc wrote
  *     <snapshots>/<key>/snapshot.json  their sizes and digests
  *     <snapshots>/<key>.failed         how often it has failed in a row, and why the last time
+ *     <snapshots>/<key>.platform       platforms.ts
  *
  * A snapshot contains memory of a sandbox, so its folder is private. The key is a digest of everything that the memory depends on:
  * image, runner, limits, wall, runsc, kernel and processor. If one of them changes, the key changes, and the earlier snapshot is no
@@ -173,7 +174,8 @@ export class Snapshots {
     const kept = newestFirst.filter(({ name }) => /^[0-9a-f]{32}$/.test(name));
     const dayAgo = Date.now() - 24 * 60 * 60 * 1000;
     const abandoned = newestFirst.filter(
-      ({ name, usedMs }) => !kept.some((each) => each.name === name) && usedMs < dayAgo,
+      ({ name, usedMs }) =>
+        !kept.some((each) => each.name === name) && !name.endsWith(".platform") && usedMs < dayAgo,
     );
     for (const { path } of [...kept.slice(MAX_SNAPSHOTS), ...abandoned])
       await rm(path, { recursive: true, force: true });

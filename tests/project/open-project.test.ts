@@ -11,6 +11,8 @@ import { Project } from "../../project/open-project.ts";
 import { saveProgram } from "../../project/programs/save-program.ts";
 import { composeUpstreams } from "../../project/servers/upstreams.ts";
 import { eventually } from "../eventually.ts";
+import { InProcessEngine } from "../sandbox/in-process-engine.ts";
+import { turns } from "../sandbox/pool/open-pool.ts";
 import { newFolder } from "../temporary-folder.ts";
 
 const RING = "ring-token-4711-x";
@@ -127,4 +129,17 @@ test("a secret stays secret when the configuration is another one", () => {
   project.reconfigure(next({ API_KEY: "first-key-4711-abc" }));
   project.reconfigure(next({ API_KEY: "second-key-4711-def" }));
   expect(project.redactText("first-key-4711-abc second-key-4711-def")).toBe("[REDACTED] [REDACTED]");
+});
+
+test("a host prepares without a sandbox, and has one for the first program of a client that is there", async () => {
+  const { project } = openSecretProject();
+  const engine = new InProcessEngine();
+  const host = new Host(project, { engine: () => engine, warm: 2 }, async () => composition);
+  await host.prepare();
+  await turns();
+  expect(engine.requests).toEqual([]);
+  await host.warm();
+  await eventually(() => expect(engine.live.size).toBe(1));
+  await host.close();
+  expect([engine.requests.length, engine.live.size]).toEqual([1, 0]);
 });

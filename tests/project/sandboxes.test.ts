@@ -81,7 +81,7 @@ test.each([
 
 test("a configuration whose sandboxes are the same starts none anew", async () => {
   const { pool, reconfigure, load, engine } = await open(1);
-  pool.warm();
+  pool.wake();
   await eventually(() => expect(pool.ready).toBe(true));
   reconfigure(await load(256));
   await new Promise((resolve) => setTimeout(resolve, 50));

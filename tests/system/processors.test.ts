@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { Processors, type ProcessorTimes } from "../../system/processors.ts";
 
-/** Looks at two processors after each time that passes, of which a share is idle. */
+/** Looks at two processors after each time that passes, of which a share is idle. At first it is not known what they do. */
 function looks(steps: readonly [pastMs: number, idleShare: number][]): boolean[] {
   let times: ProcessorTimes = { atMs: 1_000, idleMs: 50_000, allMs: 90_000 };
   const processors = new Processors(() => times);
@@ -35,13 +35,17 @@ test.each([
     [true, true, true, false],
   ],
   [
-    "are not busy because they were so long ago",
+    "count as busy where no look was lately, and the next one tells",
     [
-      [60_000, 0],
-      [200, 0],
+      [60_000, 1],
+      [50, 1],
+      [200, 1],
+      [2_500, 1],
+      [200, 0.5],
     ],
-    [false, true],
+    [true, true, false, true, false],
   ],
+  ["count as busy right after the first look", [[50, 1]], [true]],
 ] as const)("processors %s", (_, steps, expected) => {
   expect(looks(steps.map(([pastMs, idleShare]) => [pastMs, idleShare]))).toEqual(expected);
 });

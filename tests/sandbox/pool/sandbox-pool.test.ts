@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { SandboxPool } from "../../../sandbox/pool/sandbox-pool.ts";
 import { NO_OUTPUT } from "../outputs.ts";
-import { settled, until, usePool } from "./open-pool.ts";
+import { settled, turns, until, usePool } from "./open-pool.ts";
 
 /** A pool of sandboxes with any runner over a fake engine, and how many of each are alive. */
 function open(floor: number) {
@@ -15,10 +15,15 @@ function open(floor: number) {
   return { engine, options, alive, pool: new SandboxPool(options) };
 }
 
+/** Runs a program, as the first of a client. */
+async function runOne(pool: SandboxPool): Promise<void> {
+  await (await pool.acquire(NO_OUTPUT)).dispose();
+}
+
 test("sandboxes of another runner begin to wait when a program needs one, and the two share what one had", async () => {
   const { engine, pool, alive } = open(2);
   const python = pool.withRunner?.("python");
-  pool.warm();
+  await runOne(pool);
   await settled(engine, 2);
   expect([alive(), pool.state]).toEqual([
     { javascript: 2, python: 0 },
@@ -66,7 +71,7 @@ test("a replaced pool still serves who waits for it, and then ends; the other se
 
 test("sandboxes of a pool that takes another's place begin to wait before anybody asks, and the others end", async () => {
   const { engine, pool, options } = open(1);
-  pool.warm();
+  pool.wake();
   await settled(engine, 1);
   const after = usePool({ size: 0 });
   pool.replace({ ...options, starter: after.source });
@@ -85,4 +90,26 @@ test("a sandbox that was warmed for one program has its runner; a program of ano
   await other.dispose();
   await pool.close();
   expect(engine.live.size).toBe(0);
+});
+
+test("a pool that nobody uses is replaced by one that starts nothing", async () => {
+  const { pool, options } = open(2);
+  const after = usePool({ size: 0 });
+  pool.replace({ ...options, starter: after.source });
+  await turns();
+  expect(after.engine.attempts).toBe(0);
+  await pool.close();
+});
+
+test("what waits for a client has the runner of the last program", async () => {
+  const { engine, pool, alive } = open(1);
+  pool.wake();
+  await settled(engine, 1);
+  expect(alive()).toEqual({ javascript: 1, python: 0 });
+  await (await pool.acquire(NO_OUTPUT, undefined, undefined, "python")).dispose();
+  await until(() => expect(alive()).toEqual({ javascript: 0, python: 1 }));
+  pool.wake();
+  await turns();
+  expect(alive()).toEqual({ javascript: 0, python: 1 });
+  await pool.close();
 });

@@ -261,23 +261,39 @@ test("what is still being started when the pool rests ends once it is ready, and
   await pool.acquire(NO_OUTPUT);
 });
 
-test("while programs use all processors none is replaced; once one is free all are", async () => {
-  let isBusy = true;
+test("while programs use all processors none is replaced, however long that is; once one is free all are", async () => {
+  let isBusy = false;
   const { engine, pool } = await useWarmPool({ size: 2, isBusy: () => isBusy });
+  isBusy = true;
   for (let taken = 0; taken < 2; taken++) await pool.acquire(NO_OUTPUT);
-  await pass(8_000, 50);
+  await pass(120_000, 500);
   expect(engine.started).toBe(2);
   isBusy = false;
   await pass(300, 50);
   await settled(engine, 2 + 2);
 });
 
-test("who asks while all processors are used has one started at once, and refills wait for a processor for no longer than ten seconds", async () => {
-  const { engine, pool } = await useWarmPool({ size: 1, isBusy: () => true });
+test("who asks while all processors are used has one started at once, and what waits for a client is no refill", async () => {
+  const { engine, pool } = usePool({ size: 2, isBusy: () => true });
+  pool.wake();
+  await settled(engine, 1);
   for (let taken = 0; taken < 2; taken++) await pool.acquire(NO_OUTPUT);
+  await pass(120_000, 500);
   expect(engine.started).toBe(2);
-  await pass(9_000, 50);
+});
+
+test("each sign of a client puts the rest off, and the first after it has one started", async () => {
+  const { engine, pool } = usePool({ size: 2, restAfterMs: 60_000 });
+  for (let sign = 0; sign < 3; sign++) {
+    pool.wake();
+    await settled(engine, 1);
+    await pass(50_000, 1_000);
+  }
+  expect(engine.started).toBe(1);
+  await pass(10_000);
+  await settled(engine, 0);
+  expect(pool.isAwake).toBe(false);
+  pool.wake();
+  await settled(engine, 1);
   expect(engine.started).toBe(2);
-  await pass(2_000, 50);
-  await settled(engine, 2 + 1);
 });

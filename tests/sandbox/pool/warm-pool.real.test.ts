@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, expect, test } from "vitest";
+import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 import { DockerEngine } from "../../../sandbox/docker/docker-engine.ts";
 import { WarmPool } from "../../../sandbox/pool/warm-pool.ts";
 import { eventually } from "../../eventually.ts";
@@ -13,6 +13,21 @@ import { RealSandboxes } from "../real-sandboxes.ts";
 import { TESTED_ENGINE } from "../tested-engine.ts";
 
 const NO_OUTPUT = { onStdout() {}, onStderr() {} };
+/** Told apart from all other times by its length. */
+const REST_AFTER_MS = 3_600_001;
+
+/** Keeps timers of one length until the test ends. The returned function does what the last of them would. */
+function catchTimers(lengthMs: number): () => void {
+  let last = () => {};
+  const { setTimeout } = globalThis;
+  const keep: (...timer: Parameters<typeof setTimeout>) => NodeJS.Timeout = (act, ms, ...args) => {
+    if (ms === lengthMs) last = () => act(...args);
+    return setTimeout(act, ms, ...args);
+  };
+  const spy = vi.spyOn(globalThis, "setTimeout").mockImplementation(keep as typeof setTimeout);
+  onTestFinished(() => spy.mockRestore());
+  return () => last();
+}
 
 describeSandboxed("a pool of started sandboxes", () => {
   const isDocker = TESTED_ENGINE === "docker";
@@ -22,7 +37,7 @@ describeSandboxed("a pool of started sandboxes", () => {
   function open(size: number, image = "ptc-runner") {
     let pool: WarmPool | undefined;
     const over = (source: ConstructorParameters<typeof WarmPool>[0]) => {
-      pool = new WarmPool(source, { bounds: { floor: size, ceiling: size } });
+      pool = new WarmPool(source, { bounds: { floor: size, ceiling: size }, restAfterMs: REST_AFTER_MS });
       return pool;
     };
     const sandboxes = new RealSandboxes({}, { image, over });
@@ -96,6 +111,23 @@ describeSandboxed("a pool of started sandboxes", () => {
     const ids = await running(sandboxes, 2);
     expect(ids).not.toContain(killed);
     expect(ids).not.toContain(removed);
+  });
+
+  test("leaves no sandbox when nobody uses it; the next program has its own, and then as many wait as before", async () => {
+    const rests = catchTimers(REST_AFTER_MS);
+    const { pool, sandboxes } = open(2);
+    pool.warm();
+    await running(sandboxes, 2);
+    rests();
+    await running(sandboxes, 0);
+    expect(pool.state).toEqual({ ready: 0, starting: 0 });
+    const { result } = await sandboxes.run("globalThis.result = 1");
+    expect(result).toMatchObject({ ok: true, data: 1 });
+    await running(sandboxes, 2);
+    rests();
+    await running(sandboxes, 0);
+    pool.wake();
+    await running(sandboxes, 1);
   });
 
   test("is closed at once, also while it starts: no container, socket or folder stays", async () => {

@@ -108,6 +108,39 @@ test("a caller of an empty pool starts a sandbox, and gets whichever is ready fi
   expect(engine.started).toBe(5);
 });
 
+test("a program that comes to an empty pool has the only start until it has its sandbox; then the pool fills", async () => {
+  const { engine, pool } = usePool({ size: 2 });
+  engine.hold();
+  const acquired = pool.acquire(NO_OUTPUT);
+  await until(() => expect(engine.starting).toBe(1));
+  await turns();
+  expect(engine.attempts).toBe(1);
+  engine.release("all");
+  await acquired;
+  await settled(engine, 1 + 2);
+});
+
+test("one sandbox waits for the first program of a client, and as many as the pool keeps from then on", async () => {
+  const { engine, pool } = usePool({ size: 3 });
+  expect(pool.isAwake).toBe(false);
+  pool.wake();
+  pool.wake();
+  await settled(engine, 1);
+  expect([pool.isAwake, engine.attempts]).toEqual([true, 1]);
+  expect(await pool.acquire(NO_OUTPUT)).toMatchObject({ id: "container-1" });
+  await settled(engine, 1 + 3);
+  pool.wake();
+  await turns();
+  expect(engine.live.size).toBe(1 + 3);
+});
+
+test("a client that is there starts nothing in a pool that is off", async () => {
+  const { engine, pool } = usePool({ size: 0 });
+  pool.wake();
+  await turns();
+  expect(engine.attempts).toBe(0);
+});
+
 test("a pool of size zero starts each sandbox when it is asked for", async () => {
   const { engine, pool } = usePool({ size: 0 });
   pool.warm();
@@ -123,11 +156,11 @@ test("giving up an acquire rejects at once, and the sandbox that comes too late 
   engine.hold();
   const abort = new AbortController();
   const acquired = pool.acquire(NO_OUTPUT, abort.signal);
-  await until(() => expect(engine.starting).toBe(2));
+  await until(() => expect(engine.starting).toBe(1));
   abort.abort();
   await expect(acquired).rejects.toMatchObject({ name: "SandboxError", code: "cancelled" });
   await expect(pool.acquire(NO_OUTPUT, abort.signal)).rejects.toMatchObject({ code: "cancelled" });
-  expect(engine.starting).toBe(2);
+  expect(engine.starting).toBe(1);
   engine.release("all");
   await settled(engine, 1);
   expect(await pool.acquire(NO_OUTPUT)).toBeDefined();
@@ -167,6 +200,7 @@ test("a sandbox that began to start before the image was built anew does not sta
 test("a start that fails is told to nobody while another is under way that can serve them", async () => {
   const { engine, pool } = usePool({ size: 1 });
   engine.hold();
+  pool.warm();
   const acquired = pool.acquire(NO_OUTPUT);
   await until(() => expect(engine.starting).toBe(2));
   engine.down = true;

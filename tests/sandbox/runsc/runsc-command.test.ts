@@ -2,7 +2,6 @@ import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import {
-  findPlatform,
   findProgram,
   findRunsc,
   isRoot,
@@ -134,23 +133,6 @@ describe("runsc", () => {
       ...["--root=/folder", "--platform=ptrace", "--network=none", "--host-uds=none", "--overlay2=none"],
       ...["--directfs=false", "--ignore-cgroups"],
     ]);
-  });
-
-  test.each([
-    ["has ptrace", "exit 0", "", "ptrace"],
-    ["has it, and fails otherwise", "echo 'no such folder' >&2; exit 128", "", "ptrace"],
-    [
-      "has none",
-      `case "$*" in *--platform=ptrace*) echo 'unknown platform: ptrace' >&2; exit 128;; esac`,
-      "",
-      "systrap",
-    ],
-    ["is not asked, because a variable names one", "exit 128", "kvm", "kvm"],
-  ])("that %s", async (_, script, named, platform) => {
-    vi.stubEnv("PTC_RUNSC_PLATFORM", named);
-    // An ordinary user's runsc is called in a namespace, which a stand-in does not need.
-    const runsc = { path: standIn(script), identity: "" };
-    expect(await findPlatform(runsc)).toBe(platform);
   });
 });
 

@@ -77,11 +77,12 @@ describeSandboxed("sandboxes without an engine", () => {
   }
 
   const TWO = "globalThis.result = 2;";
+  const snapshots = () => readdirSync(join(base, "snapshots")).filter((name) => !name.endsWith(".platform"));
 
   test("are booted where a snapshot cannot be restored, which is counted and told", async () => {
     const engine = open();
     await engine.snapshot(await requestFor(engine));
-    const [key = ""] = readdirSync(join(base, "snapshots"));
+    const [key = ""] = snapshots();
     const file = join(base, "snapshots", key, "checkpoint.img");
     writeFileSync(file, "no state of a kernel");
     const about = join(base, "snapshots", key, "snapshot.json");
@@ -115,21 +116,28 @@ describeSandboxed("sandboxes without an engine", () => {
   test("are not taken from a snapshot whose files are no longer what was written", async () => {
     const engine = open();
     await engine.snapshot(await requestFor(engine));
-    const [key = ""] = readdirSync(join(base, "snapshots"));
+    const [key = ""] = snapshots();
     const pages = join(base, "snapshots", key, "pages.img");
     const bytes = readFileSync(pages);
     bytes.write("the memory of a stranger", bytes.length - 64);
     writeFileSync(pages, bytes);
     expect((await run(open(), TWO)).out).toContain('"data":2');
-    expect(readdirSync(join(base, "snapshots"))).toEqual([]);
+    expect(snapshots()).toEqual([]);
   });
 
-  test("run with a runsc that has no ptrace any more, booted and restored", async () => {
+  test.each([
+    ["which an older one says at once", "unknown platform: ptrace", "*--platform=ptrace*"],
+    [
+      "which a newer one says when it starts a sandbox",
+      "running container: creating container: cannot create sandbox: cannot create sandbox process: cannot look up platform: unknown platform: ptrace",
+      '*--platform=ptrace*" run "*',
+    ],
+  ])("run with a runsc that has no ptrace, %s, booted and restored", async (_, says, when) => {
     const bin = join(base, "bin");
     mkdirSync(bin);
     const found = (process.env.PATH ?? "").split(delimiter).map((folder) => join(folder, "runsc"));
     const runsc = found.find((path) => existsSync(path)) ?? "";
-    const refuses = `case "$*" in *--platform=ptrace*) echo "unknown platform: ptrace" >&2; exit 128;; esac`;
+    const refuses = `case "$*" in ${when}) echo "${says}" >&2; exit 128;; esac`;
     writeFileSync(join(bin, "runsc"), `#!/bin/sh\n${refuses}\nexec ${runsc} "$@"\n`, { mode: 0o755 });
     vi.stubEnv("PATH", `${bin}${delimiter}${process.env.PATH}`);
     vi.stubEnv("PTC_RUNSC_PLATFORM", "");

@@ -1,0 +1,158 @@
+/**
+ * Which of gVisor's platforms runs sandboxes: the one that `PTC_RUNSC_PLATFORM` names; otherwise the one on which programs were done
+ * sooner when both were measured here (`ptc doctor`); otherwise `ptrace`, which boots sooner, where runsc has it. Newer releases leave it out.
+ *
+ *     <snapshots>/<key>.platform   what was found for one runsc on one machine
+ */
+
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import * as z from "zod/mini";
+import { parseForeignJson } from "../../base/json.ts";
+import { isRoot, type Runsc, runscCommand, runscFlags } from "./runsc-command.ts";
+import { snapshotKey } from "./snapshots.ts";
+
+/** The platforms that ptc chooses from. The first one is used where nothing was measured. */
+export const PLATFORMS = ["ptrace", "systrap"] as const;
+type PlatformName = (typeof PLATFORMS)[number];
+const [PREFERRED, USUAL] = PLATFORMS;
+
+const LIMITS = { maxBytes: 4 * 1024, maxDepth: 3 };
+const PATIENCE_MS = 20_000;
+const Found = z.strictObject({ platform: z.enum(PLATFORMS), lacks: z.array(z.enum(PLATFORMS)) });
+type Found = z.infer<typeof Found>;
+
+/** What a program does that costs more on one platform than on another. Times are in milliseconds. */
+export interface PlatformCost {
+  platform: PlatformName;
+  /** From the call of runsc to the end of an empty program, less the rest. */
+  bootMs: number;
+  /** 10,000 system calls. */
+  callsMs: number;
+  /** 64 MB that are allocated and written to. */
+  memoryMs: number;
+}
+
+/** The other platform must be this much better, so that chance does not change the platform, and with it the snapshots. */
+const CLEARLY = 0.85;
+
+/** The platforms of runscs on this machine, as far as they are known. */
+export class Platforms {
+  readonly #folder: string;
+  readonly #machine: string;
+  /** Those that are being found out, by runsc. */
+  readonly #asking = new Map<string, Promise<string>>();
+
+  /** @param folder that of the snapshots. @param machine its identity. */
+  constructor(folder: string, machine: string) {
+    this.#folder = folder;
+    this.#machine = machine;
+  }
+
+  /** The platform that is used, as far as that is known without asking runsc. */
+  known(runsc: Runsc): string | undefined {
+    return process.env.PTC_RUNSC_PLATFORM || this.#read(runsc)?.platform;
+  }
+
+  /** The platform that is used. Asks runsc once whether it has the preferred one. Never rejects. */
+  find(runsc: Runsc): Promise<string> {
+    const known = this.known(runsc);
+    if (known !== undefined) return Promise.resolve(known);
+    const asking = this.#asking.get(runsc.identity) ?? this.#ask(runsc);
+    this.#asking.set(runsc.identity, asking);
+    return asking;
+  }
+
+  /** The platforms that runsc has. */
+  async all(runsc: Runsc): Promise<readonly PlatformName[]> {
+    await this.find(runsc);
+    const lacks = this.#read(runsc)?.lacks ?? [];
+    return PLATFORMS.filter((platform) => !lacks.includes(platform));
+  }
+
+  /**
+   * Notes what programs cost on each platform. Later sandboxes use the better one, unless the two are about the same.
+   *
+   * @returns the one that they use.
+   */
+  async note(runsc: Runsc, costs: readonly PlatformCost[]): Promise<string> {
+    const now = await this.find(runsc);
+    const better = chooseByCost(now, costs);
+    if (better !== now && !process.env.PTC_RUNSC_PLATFORM)
+      await this.#write(runsc, { platform: better as PlatformName, lacks: this.#read(runsc)?.lacks ?? [] });
+    return this.known(runsc) ?? better;
+  }
+
+  async #ask(runsc: Runsc): Promise<string> {
+    const isMissing = await lacksPlatform(runsc, PREFERRED);
+    if (isMissing === undefined) return PREFERRED;
+    const found: Found = isMissing
+      ? { platform: USUAL, lacks: [PREFERRED] }
+      : { platform: PREFERRED, lacks: [] };
+    // It is asked again where nothing can be kept.
+    await this.#write(runsc, found).catch(() => {});
+    return found.platform;
+  }
+
+  #pathOf({ identity }: Runsc): string {
+    return join(this.#folder, `${snapshotKey(["platform", identity, this.#machine])}.platform`);
+  }
+
+  #read(runsc: Runsc): Found | undefined {
+    try {
+      return Found.parse(parseForeignJson(readFileSync(this.#pathOf(runsc)), LIMITS));
+    } catch {
+      return undefined;
+    }
+  }
+
+  async #write(runsc: Runsc, found: Found): Promise<void> {
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    await writeFile(this.#pathOf(runsc), JSON.stringify(found), { mode: 0o600 });
+  }
+}
+
+/** The platform on which a program is done sooner that boots, makes 10,000 system calls and fills 64 MB. Pure. @param now the one in use. */
+export function chooseByCost(now: string, costs: readonly PlatformCost[]): string {
+  const total = ({ bootMs, callsMs, memoryMs }: PlatformCost) => bootMs + callsMs + memoryMs;
+  const current = costs.find(({ platform }) => platform === now);
+  const [best] = [...costs].sort((a, b) => total(a) - total(b));
+  if (current === undefined || best === undefined) return now;
+  return total(best) < total(current) * CLEARLY ? best.platform : now;
+}
+
+/** The file of a container in which no program can start. */
+const NO_PROGRAM = {
+  ociVersion: "1.0.2",
+  process: { user: { uid: 65_534, gid: 65_534 }, args: ["/none"], cwd: "/" },
+  root: { path: "root", readonly: true },
+};
+
+/**
+ * Whether a runsc has no such platform; `undefined` where that cannot be found out. Older releases say so to any command, newer ones
+ * alone when they start a sandbox, so one without a program is started.
+ */
+async function lacksPlatform(runsc: Runsc, platform: string): Promise<boolean | undefined> {
+  let folder: string | undefined;
+  try {
+    folder = await mkdtemp(join(tmpdir(), "ptc-p-"));
+    await mkdir(join(folder, "root"));
+    await writeFile(join(folder, "config.json"), JSON.stringify(NO_PROGRAM));
+    const flags = [...runscFlags(folder, platform), "run", `--bundle=${folder}`, "none"];
+    const own = runscCommand(runsc, flags);
+    // In a namespace, because a newer runsc leaves a mount behind where no program can start.
+    const [program = "", ...args] = isRoot ? [runsc.unshare ?? "unshare", "--mount", ...own] : own;
+    await promisify(execFile)(program, args, { timeout: PATIENCE_MS });
+    return false;
+  } catch (error) {
+    const { stderr } = error as { stderr?: string };
+    if (stderr === undefined || stderr === "") return undefined;
+    return stderr.includes(`unknown platform: ${platform}`);
+  } finally {
+    if (folder !== undefined) await rm(folder, { recursive: true, force: true }).catch(() => {});
+  }
+}
