@@ -35,10 +35,13 @@ export async function serveMcp(
   return { client, pid: transport.pid ?? 0, startMs, close: () => client.close() };
 }
 
+/** The longest that an answer is waited for: some peers start a process for each call. */
+const PATIENCE = { timeout: 300_000 };
+
 /** Calls a tool and returns how long the answer took. @throws Error if the answer is an error. */
 export async function timeCall({ client }: Served, name: string, args: object): Promise<number> {
   const startedAt = performance.now();
-  const reply = await client.callTool({ name, arguments: { ...args } });
+  const reply = await client.callTool({ name, arguments: { ...args } }, undefined, PATIENCE);
   const tookMs = performance.now() - startedAt;
   if (reply.isError === true)
     throw new Error(`the benchmark's call of ${name} failed: ${JSON.stringify(reply.content)}`);
@@ -97,4 +100,27 @@ export async function serveExecutor(scope: string): Promise<Served | undefined> 
   const home = join(scope, "home");
   mkdirSync(home, { recursive: true });
   return serveMcp(EXECUTOR, ["mcp", "--scope", scope], { env: { ...process.env, HOME: home }, cwd: scope });
+}
+
+/** Makes a server known to executor, whose programs then call `tools.<server>.user.<server>.<tool>`. @throws Error if it does not work. */
+export async function addToExecutor({ client }: Served, { name, command, args }: BenchServer): Promise<void> {
+  const server = { transport: "stdio", slug: name, name, command, args };
+  // It asks for a credential's place even where there is none.
+  const connection = { owner: "user", name, integration: name, template: "none" };
+  const code = `
+    const added = await tools.executor.mcp.addServer(${JSON.stringify(server)});
+    const { data } = await tools.executor.coreTools.providers.list({});
+    const from = { provider: data.providers[0], id: "none" };
+    const connected = await tools.executor.coreTools.connections.create({ ...${JSON.stringify(connection)}, from });
+    return added.ok && connected.ok;`;
+  let reply = await client.callTool({ name: "execute", arguments: { code } });
+  // Each of both is asked for.
+  for (let question = 0; question < 2; question++) {
+    const { executionId } = reply.structuredContent as { executionId?: string };
+    if (executionId === undefined) break;
+    const answer = { executionId, action: "accept", content: "{}" };
+    reply = await client.callTool({ name: "resume", arguments: answer });
+  }
+  const { result } = reply.structuredContent as { result?: unknown };
+  if (result !== true) throw new Error(`executor does not take a server: ${JSON.stringify(reply)}`);
 }

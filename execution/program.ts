@@ -355,9 +355,10 @@ class ProgramBody implements RunBody<OwnOfProgram> {
         value: this.#scope.redactor.redactValue(value).value,
       }));
       const data = verdict.ok && verdict.from === "result" ? verdict.data : undefined;
+      const { platform } = this.#scope.sandboxes;
       const ended = verdict.ok
-        ? { ok: true as const, consoleText, isEmpty, data, answers }
-        : { ok: false as const, error: verdict.error, answers };
+        ? { ok: true as const, consoleText, isEmpty, data, answers, platform }
+        : { ok: false as const, error: verdict.error, answers, platform };
       return adviseProgram(this.program, ended, { ...this.#scope, modules: this.modules });
     };
     return [...hints, ...(await find().catch(() => []))];

@@ -92,8 +92,8 @@ export function afterCheck(
   return { ok: false, type: "TypeCheckError", message, reasons: [] };
 }
 
-/** The end of a program that ran. `answers` are the last answers of the tools that it called. */
-export type EndedProgram = { answers?: readonly ToolAnswer[] } & (
+/** The end of a program that ran. `answers` are the last answers of the tools that it called. By default, it ran on `node`. */
+export type EndedProgram = { answers?: readonly ToolAnswer[]; platform?: Platform | undefined } & (
   | { ok: false; error: Failure }
   /** `isEmpty` if it gave neither a result nor a console line, and emitted nothing. `data` is its result. */
   | { ok: true; consoleText: string; isEmpty: boolean; data?: unknown }

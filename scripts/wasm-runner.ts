@@ -1,8 +1,9 @@
 /** Builds the runner of the engine `wasm`: its process, and the files that it loads into the interpreter. */
-import { copyFileSync, globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { type BuildOptions, type BuildResult, build } from "esbuild";
+import { CompileFlags, EvalFlags, QuickJS } from "quickjs-wasi";
 
 const root = join(import.meta.dirname, "..");
 const require = createRequire(import.meta.url);
@@ -53,8 +54,22 @@ export async function buildWasmRunner(outdir: string): Promise<BuildResult<{ met
   ]);
   const packaged = dirname(require.resolve("quickjs-wasi/package.json"));
   for (const [name, path] of Object.entries(BINARIES)) copyFileSync(join(packaged, path), join(outdir, name));
+  await compileInside(outdir);
   writeFileSync(join(outdir, "python.json"), JSON.stringify(pythonSources()));
   return results;
+}
+
+/** Has the interpreter compile its part inside once, which takes it longer than all else that it does before a program. */
+async function compileInside(outdir: string): Promise<void> {
+  const vm = await QuickJS.create({ wasm: readFileSync(join(outdir, "quickjs.wasm")) });
+  const text = join(outdir, "inside.js");
+  const flags = CompileFlags.STRIP_SOURCE | CompileFlags.STRIP_DEBUG;
+  writeFileSync(
+    join(outdir, "inside.bin"),
+    vm.compile(readFileSync(text, "utf8"), "ptc:inside", EvalFlags.TYPE_GLOBAL, flags),
+  );
+  vm.dispose();
+  rmSync(text);
 }
 
 /** The texts of the Python runner, and of what prepares Pyodide for it, by their paths below /opt/ptc. */

@@ -21,7 +21,7 @@ export const coldRun: Measurement = {
 /** `ptc run` with an engine, and the simplest possible container for comparison. */
 export async function timeColdRuns(
   bench: Bench,
-  engine: "docker" | "runsc",
+  engine: "docker" | "runsc" | "wasm",
 ): Promise<{ measuredMs: number[]; baselineMs: number[] }> {
   const project = trivialProject(join(bench.folder, `cold-${engine}`), engine);
   const alone = [PTC, "run", PROGRAM, ...(hasHost() ? ["--no-host"] : [])];

@@ -1,4 +1,5 @@
 import type { Failure } from "../../protocol/failure.ts";
+import type { Platform } from "../../protocol/platform.ts";
 import { parseNamespacedName } from "../../protocol/tool-names.ts";
 import type { EndedProgram } from "../language.ts";
 import type { ModuleSource } from "../module-source.ts";
@@ -166,7 +167,7 @@ export async function advisePythonFailure(
   { type, message }: Failure,
   { code, data }: Program,
   source: ModuleSource,
-  answers: readonly ToolAnswer[] = [],
+  { answers = [], platform = "node" }: Pick<EndedProgram, "answers" | "platform"> = {},
 ): Promise<string[]> {
   const line = errorLine(message);
   const advice: (string | undefined)[] = [];
@@ -185,7 +186,10 @@ export async function advisePythonFailure(
       const near = nearestNames(server, source.modules());
       if (near.length > 0) advice.push(`did you mean ${near.map((each) => `servers.${each}`).join(" or ")}?`);
     }
-    advice.push(await advisePythonLimits(line, code, source), await adviseOnUnwrapped(code, source));
+    advice.push(
+      await advisePythonLimits(line, code, source, platform),
+      await adviseOnUnwrapped(code, source),
+    );
     const isUnreadable = /^(?:Syntax|Indentation|Tab)Error\b/.test(line);
     const prose = isUnreadable ? adviseOnProse(code) : undefined;
     if (prose !== undefined) advice.push(prose);
@@ -306,13 +310,14 @@ async function advisePythonLimits(
   line: string,
   code: string,
   source: ModuleSource,
+  platform: Platform = "node",
 ): Promise<string | undefined> {
   if (NETWORK.test(line)) {
     const local = LOCAL.test(line) ? ", and localhost is the sandbox itself" : "";
     return `a program has no network${local}: call a tool of a server instead${nameServers(source)}`;
   }
   const [, name] = NO_PACKAGE.exec(line) ?? [];
-  if (name !== undefined && name !== "servers") return adviseOnPackage(name, source);
+  if (name !== undefined && name !== "servers") return adviseOnPackage(name, source, platform);
   if (PROCESS.test(line))
     return `there are no other programs in the sandbox, and no shell: use Python, or call a tool of a server${nameServers(source)}`;
   if (READ_ONLY.test(line) || (NO_FILE.test(line) && WRITES.test(code)))
@@ -326,10 +331,12 @@ async function advisePythonLimits(
   return undefined;
 }
 
-function adviseOnPackage(name: string, source: ModuleSource): string {
+function adviseOnPackage(name: string, source: ModuleSource, platform: Platform): string {
   if (source.modules().includes(name)) return `write \`from servers import ${name}\``;
   if (HTTP_PACKAGES.has(name))
     return `a program has no network: call a tool of a server instead${nameServers(source)}`;
+  if (platform === "wasm")
+    return "a program has Python's standard library here and no packages: `sandbox.python_packages` needs an engine with gVisor (docs/engines.md)";
   return "a program has Python's standard library and the packages that `sandbox.python_packages` in ptc.yaml names";
 }
 

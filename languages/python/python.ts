@@ -17,7 +17,7 @@ export function openPython(
     advise: (program, ended, modules) =>
       (ended.ok
         ? advisePythonSuccess(program, ended, modules)
-        : advisePythonFailure(ended.error, program, modules, ended.answers)
+        : advisePythonFailure(ended.error, program, modules, ended)
       ).catch(() => []),
     warm: () => checker.warm(),
     close: () => checker.close(),

@@ -168,7 +168,10 @@ async function* examineConfiguration(
     const plain = unredacted(configuration);
     if (plain.length > 0) yield note(area, "redaction", plain.join("; "));
     const open = await openSecretFiles(configuration);
-    const { languages, execution } = configuration;
+    const { languages, execution, sandbox } = configuration;
+    const { engine, pythonPackages } = sandbox;
+    if (engine === "wasm" && languages.includes("python") && pythonPackages.length > 0)
+      yield note(area, "packages", `sandbox.python_packages: ${NO_PACKAGES}`);
     const unchecked = execution.typecheck === "off" ? [] : await uncheckedLanguages(languages);
     if (unchecked.length > 0) yield note(area, "type check", unchecked.join("; "));
     if (open.length > 0) yield note(area, "secrets", open.join("; "));
@@ -253,6 +256,9 @@ type SettledOptions = StarterOptions & {
 async function settle(options: Omit<SettledOptions, "why" | "described">): Promise<SettledOptions> {
   return { ...options, ...(await options.engine.settled?.()) };
 }
+
+const NO_PACKAGES =
+  "programs have none of them with the engine wasm, only Python's standard library; an engine with gVisor has them (docs/engines.md)";
 
 /** The exit code of a guard that cannot start its runner. */
 const NOT_FOUND = 127;

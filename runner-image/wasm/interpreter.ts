@@ -98,13 +98,14 @@ export class Interpreter {
     };
     const vm = await QuickJS.create(options);
     opened = new Interpreter(vm);
-    opened.#start(read("inside.js").toString());
+    opened.#start(read("inside.bin"));
     return opened;
   }
 
-  #start(inside: string): void {
+  /** @param inside the part inside, as this interpreter has compiled it. */
+  #start(inside: Uint8Array): void {
     const vm = this.#vm;
-    vm.evalCode(inside, "ptc:inside").dispose();
+    vm.evalBytecode(inside).dispose();
     const host = vm.newObject();
     for (const name of HOST_FUNCTION_NAMES) {
       const fn = vm.newFunction(`ptc.${name}`, (...args) => {

@@ -111,6 +111,8 @@ result = seen
 `;
     const live = envelopeOf(await python.ptc(["run", "-", "--approve", "mcp__w__*"], { stdin: source }));
     expect(live).toMatchObject({ sandbox_engine: "wasm", result: { ok: true, metrics: { tool_calls: 1 } } });
+    const failed = await python.ptc(["run", "-"], { stdin: "import pandas" });
+    expect(failed.stderr).toContain("no packages: `sandbox.python_packages` needs an engine");
     const replayed = await python.ptc(["replay", live.run_id]);
     expect([replayed.code, replayed.stderr]).toMatchObject([0, expect.stringContaining("same: 1 call")]);
     const first = await python.ptc(["run", "-", "--suspend"], { stdin: source });

@@ -10,6 +10,8 @@ npm run fuzz -- --target NAME                 one target; \`programs\` runs gene
 npm run fuzz -- --target wasm                 the same in interpreters in WebAssembly
 npm run fuzz -- --target wasm-results         ordinary programs there, whose results must be those of Node.js
 npm run fuzz -- --target wasm-gvisor          the same, compared with sandboxes in gVisor
+npm run fuzz -- --target wasm-python          ordinary programs in Python there, whose results must be those of Python here
+npm run fuzz -- --target wasm-python-gvisor   the same, compared with sandboxes in gVisor
 npm run fuzz -- --target loop                 the largest and worst of everything, by how long a server's loop is held
 npm run fuzz -- --target NAME --seed N --iterations N
 npm run fuzz -- --target NAME --input FILE    one input`;
@@ -33,7 +35,7 @@ async function chooseTargets(name: string | undefined): Promise<FuzzTarget[]> {
   const chosen = all.filter((target) => name === undefined || target.name === name);
   if (chosen.length === 0)
     throw new FuzzFailure(
-      `no target ${name}: ${all.map((each) => each.name).join(", ")}, programs, wasm, wasm-results, wasm-gvisor`,
+      `no target ${name}: ${all.map((each) => each.name).join(", ")}, programs, wasm, wasm-results, wasm-gvisor, wasm-python, wasm-python-gvisor`,
     );
   return chosen;
 }

@@ -66,6 +66,14 @@ describe("a program in Python that failed", () => {
     expect(lines).toHaveLength(1);
   });
 
+  it("is told that an interpreter without packages has none", async () => {
+    const error = buildFailure("ScriptError", traced("ModuleNotFoundError: No module named 'pandas'"));
+    const lines = await advisePythonFailure(error, program(""), modules, { platform: "wasm" });
+    expect(lines).toEqual([
+      expect.stringContaining("no packages: `sandbox.python_packages` needs an engine"),
+    ]);
+  });
+
   const servers = () => ` (servers: ${modules.modules().join(", ")})`;
   const noNetwork = () => `a program has no network: call a tool of a server instead${servers()}`;
   const NO_WRITING =

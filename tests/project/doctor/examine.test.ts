@@ -83,6 +83,17 @@ test("every part is tried, and a server that cannot be listed takes no other wit
   );
 });
 
+test("packages for Python that the engine has none of are named as a note", async () => {
+  const sandbox = { engine: "wasm", python_packages: ["numpy"] };
+  const noted = async (settings: object) =>
+    (await find({ servers: [], ...settings })).filter(({ part }) => part === "packages");
+  expect(await noted({ languages: ["python"], sandbox })).toEqual([
+    expect.objectContaining({ ok: true, note: true, detail: expect.stringContaining("none of them") }),
+  ]);
+  expect(await noted({ languages: ["python"], sandbox: { ...sandbox, engine: "docker" } })).toEqual([]);
+  expect(await noted({ languages: ["typescript"], sandbox })).toEqual([]);
+});
+
 test("a command of tools.local that does not exist is reported, and so is a missing secret of one", async () => {
   const tool = { inputSchema: {}, command: ["true"] };
   const local = [

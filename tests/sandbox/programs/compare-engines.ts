@@ -1,4 +1,5 @@
 /** Runs ordinary programs on two engines, and finds those that end otherwise on the second one. */
+import type { RunnerName } from "../../../protocol/runners.ts";
 import { batchOf, writeOrdinaryProgram } from "./ordinary-programs.ts";
 import type { RecordedPrograms } from "./recorded-programs.ts";
 
@@ -25,19 +26,24 @@ export async function compareEngines(
   engines: Engines,
   firstSeed: number,
   count: number,
+  runner: RunnerName = "javascript",
 ): Promise<EngineDifference[]> {
   const differences: EngineDifference[] = [];
   for (let start = 0; start < count; start += BATCH) {
     const seeds = Array.from({ length: Math.min(BATCH, count - start) }, (_, at) => firstSeed + start + at);
-    differences.push(...(await compareBatch(engines, seeds)));
+    differences.push(...(await compareBatch(engines, seeds, runner)));
   }
   return differences;
 }
 
 /** Programs that do not even begin together are tried in halves, down to the one that does not begin. */
-async function compareBatch(engines: Engines, seeds: readonly number[]): Promise<EngineDifference[]> {
-  const bodies = seeds.map(writeOrdinaryProgram);
-  const [first, second] = await Promise.all(engines.map((engine) => outcomesOf(engine, bodies)));
+async function compareBatch(
+  engines: Engines,
+  seeds: readonly number[],
+  runner: RunnerName,
+): Promise<EngineDifference[]> {
+  const bodies = seeds.map((seed) => writeOrdinaryProgram(seed, runner));
+  const [first, second] = await Promise.all(engines.map((engine) => outcomesOf(engine, bodies, runner)));
   if (typeof first === "string" || typeof second === "string") {
     if (seeds.length === 1) {
       const [seed = 0] = seeds;
@@ -48,8 +54,8 @@ async function compareBatch(engines: Engines, seeds: readonly number[]): Promise
     }
     const half = Math.ceil(seeds.length / 2);
     return [
-      ...(await compareBatch(engines, seeds.slice(0, half))),
-      ...(await compareBatch(engines, seeds.slice(half))),
+      ...(await compareBatch(engines, seeds.slice(0, half), runner)),
+      ...(await compareBatch(engines, seeds.slice(half), runner)),
     ];
   }
   return seeds.flatMap((seed, at) => {
@@ -63,12 +69,16 @@ function text(outcome: Outcome | undefined): string {
 }
 
 /** The outcomes of programs that ran together, or the type of the failure that ended them all. */
-async function outcomesOf(engine: RecordedPrograms, bodies: readonly string[]): Promise<Outcome[] | string> {
+async function outcomesOf(
+  engine: RecordedPrograms,
+  bodies: readonly string[],
+  runner: RunnerName,
+): Promise<Outcome[] | string> {
   const answer = async ({ tool, args }: { tool: string; args: unknown }) => {
     if (tool.endsWith("fail")) throw new Error("out of order");
     return { echo: args };
   };
-  const { claim, console } = await engine.record(batchOf(bodies), answer, ENVIRONMENT);
+  const { claim, console } = await engine.record(batchOf(bodies, runner), answer, ENVIRONMENT);
   if (claim?.ok !== true) return claim === undefined ? "no claim" : claim.error.type;
   const printed = console.split(/out program \d+\n/).slice(1);
   return (claim.data as string[]).map((result, at) => ({ result, console: printed[at] ?? "" }));

@@ -9,6 +9,7 @@ import { bundleProgram } from "../../../languages/typescript/bundling/bundle.ts"
 import { type Claim, parseClaim } from "../../../protocol/claim.ts";
 import { ConsoleDecoder } from "../../../protocol/console-stream.ts";
 import type { Call, ProgramEnvironment, Trace } from "../../../protocol/messages.ts";
+import { encodePythonBundle, type RunnerName } from "../../../protocol/runners.ts";
 import type { SandboxEngine } from "../../../sandbox/sandbox-engine.ts";
 import { SandboxStarter } from "../../../sandbox/sandbox-starter.ts";
 import { currentProcess, formatIdentity } from "../../../system/process-identity.ts";
@@ -43,16 +44,17 @@ const LIMITS = { maxParallelCalls: 100, maxToolCalls: 1_000, maxOutputBytes: 65_
 
 /**
  * Sandboxes in which a test speaks the host's side of the protocol itself. @param engine opens another engine than the tested one, for
- * sandboxes with their files in a folder. @param image its image
+ * sandboxes with their files in a folder. @param image its image @param runner of the programs
  */
 export function useRecordedPrograms(
   engine: (folder: string) => SandboxEngine = openTestedEngine,
   image = "ptc-runner",
+  runner: RunnerName = "javascript",
 ): RecordedPrograms {
   const base = mkdtempSync(join(tmpdir(), "ptc-replay-"));
   let opened: RecordedPrograms;
   beforeAll(() => {
-    opened = recordedPrograms(engine(base), image);
+    opened = recordedPrograms(engine(base), image, runner);
   });
   afterAll(() => rmSync(base, { recursive: true, force: true }));
   return {
@@ -61,13 +63,29 @@ export function useRecordedPrograms(
   };
 }
 
+async function javascriptBundle(code: string): Promise<string> {
+  const program = { code, data: {}, language: "javascript", fileName: "program.js" } as const;
+  const bundled = await bundleProgram(program, { modules: () => [], load: async () => undefined });
+  if (!bundled.ok) throw new Error(bundled.message);
+  return bundled.bundle;
+}
+
+/** Of a program that awaits its calls. */
+const pythonBundle = (source: string) =>
+  encodePythonBundle({ mode: "async", source, file_name: "program.py", modules: {} });
+
 /** The same outside a test, with an engine that is open. */
-export function recordedPrograms(engine: SandboxEngine, image: string): RecordedPrograms {
+export function recordedPrograms(
+  engine: SandboxEngine,
+  image: string,
+  runner: RunnerName = "javascript",
+): RecordedPrograms {
   const source = new SandboxStarter({
     engine,
     owner: formatIdentity(currentProcess()),
     image,
     runtime: "runsc",
+    runner,
     limits: { memoryMb: 512, cpus: 1, pids: 256 },
   });
 
@@ -92,12 +110,9 @@ export function recordedPrograms(engine: SandboxEngine, image: string): Recorded
         return { ok: true, data: entry.data, raw: null, bytes: 0 };
       });
       await connection.ready;
-      const program = { code, data: {}, language: "javascript", fileName: "program.js" } as const;
-      const bundled = await bundleProgram(program, { modules: () => [], load: async () => undefined });
-      if (!bundled.ok) throw new Error(bundled.message);
       connection.sendProgram({
         type: "program",
-        bundle: bundled.bundle,
+        bundle: runner === "python" ? pythonBundle(code) : await javascriptBundle(code),
         data: {},
         max_output_bytes: LIMITS.maxOutputBytes,
         max_stderr_bytes: LIMITS.maxStderrBytes,

@@ -2,7 +2,9 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { RunnerName } from "../../../protocol/runners.ts";
 import type { SandboxEngine } from "../../../sandbox/sandbox-engine.ts";
+import { findPyodide } from "../../../sandbox/wasm/pyodide.ts";
 import { WASM_IMAGE, WasmEngine } from "../../../sandbox/wasm/wasm-engine.ts";
 import { buildWasmRunner } from "../../../scripts/wasm-runner.ts";
 import { FuzzFailure, type FuzzTarget } from "../../fuzz/fuzz-target.ts";
@@ -23,7 +25,7 @@ async function openEngine(): Promise<WasmEngine> {
   const folder = mkdtempSync(join(tmpdir(), "ptc-wasm-"));
   process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
   await buildWasmRunner(folder);
-  return new WasmEngine({ folder });
+  return new WasmEngine({ folder, findPyodide: () => findPyodide(import.meta.dirname) });
 }
 
 const hostile = campaignTarget("wasm", async () => openHostileCampaign(await openEngine()));
@@ -34,6 +36,7 @@ function comparison(
   other: string,
   open: (folder: string) => SandboxEngine,
   image: string,
+  runner: RunnerName = "javascript",
 ): FuzzTarget {
   return {
     name,
@@ -42,12 +45,15 @@ function comparison(
       const folder = mkdtempSync(join(tmpdir(), "ptc-compared-"));
       process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
       const first = open(folder);
-      const engines = [recordedPrograms(first, image), recordedPrograms(wasm, WASM_IMAGE)] as const;
+      const engines = [
+        recordedPrograms(first, image, runner),
+        recordedPrograms(wasm, WASM_IMAGE, runner),
+      ] as const;
       const heldAtFirst = heldBytes();
       const differences = [];
       for (let done = 0; done < iterations; done += STEP) {
         const count = Math.min(STEP, iterations - done);
-        differences.push(...(await compareEngines(engines, seed + done, count)));
+        differences.push(...(await compareEngines(engines, seed + done, count, runner)));
         onProgress({ iterations: done + count, maxDelayMs: 0, grownBytes: heldBytes() - heldAtFirst });
       }
       await Promise.all([wasm.close(), first.close?.()]);
@@ -65,4 +71,7 @@ function comparison(
 const results = comparison("wasm-results", "Node.js", () => new ProcessEngine(), "node");
 const gvisor = comparison("wasm-gvisor", "gVisor", openTestedEngine, "ptc-runner");
 
-export const targets: readonly FuzzTarget[] = [hostile, results, gvisor];
+const python = comparison("wasm-python", "Python", () => new ProcessEngine(), "python", "python");
+const pythonGvisor = comparison("wasm-python-gvisor", "gVisor", openTestedEngine, "ptc-runner", "python");
+
+export const targets: readonly FuzzTarget[] = [hostile, results, gvisor, python, pythonGvisor];
