@@ -402,20 +402,23 @@ function buildProperty(field: FormField) {
       return {
         type: "string" as const,
         ...texts,
-        oneOf: titled(field.options),
+        ...choiceOf(field.options, "oneOf"),
         ...known({ default: field.byDefault }),
       };
     case "choices": {
       const { minItems, maxItems, byDefault } = field;
-      const items = { anyOf: titled(field.options) };
+      const items = choiceOf(field.options, "anyOf");
       const given = byDefault === undefined ? undefined : [...byDefault];
       return { type: "array" as const, ...texts, items, ...known({ minItems, maxItems, default: given }) };
     }
   }
 }
 
-function titled(options: readonly FormOption[]): { const: string; title: string }[] {
-  return options.map(({ value, title }) => ({ const: value, title }));
+/** What may be chosen: titles only where they say more than the values, since older clients know no others (SEP-1330). */
+function choiceOf(options: readonly FormOption[], titled: "oneOf" | "anyOf") {
+  if (options.every(({ value, title }) => value === title))
+    return { type: "string" as const, enum: options.map(({ value }) => value) };
+  return { [titled]: options.map(({ value, title }) => ({ const: value, title })) };
 }
 
 type Known<T> = { [K in keyof T]?: Exclude<T[K], undefined> };

@@ -263,6 +263,7 @@ function serveOffers(server: Server, connection: McpConnection, era: Era, carrie
         throw new ProtocolError(
           answered.why === "unknown" ? INVALID_PARAMS : INTERNAL_ERROR,
           answered.message,
+          answered.data,
         );
     }
   };
@@ -288,7 +289,9 @@ function serveOffers(server: Server, connection: McpConnection, era: Era, carrie
       );
   server.setRequestHandler("prompts/get", async ({ params: { name, arguments: args } }, context) =>
     answered(
-      await answer("prompts/get", [name, args], context, (request) => offers.prompt(name, args, request)),
+      await answer("prompts/get", [name, args ?? null], context, (request) =>
+        offers.prompt(name, args, request),
+      ),
     ),
   );
   server.setRequestHandler("completion/complete", async ({ params }, context) => {
@@ -397,8 +400,12 @@ function presentQuestion(
 function progressSink({ mcpReq }: ServerContext): ProgressSink | undefined {
   const token = mcpReq._meta?.progressToken;
   if (token === undefined) return undefined;
+  // Progress must grow with every message (MCP 2025-11-25, "Progress"), also where a call waits for its turn before its server reports.
+  let sent = Number.NEGATIVE_INFINITY;
   return {
-    report: (progress, message, total) =>
+    report: (progress, message, total) => {
+      if (progress <= sent) return;
+      sent = progress;
       void mcpReq
         .notify({
           method: "notifications/progress",
@@ -409,7 +416,8 @@ function progressSink({ mcpReq }: ServerContext): ProgressSink | undefined {
             ...(message === undefined ? {} : { message }),
           },
         })
-        .catch(() => {}),
+        .catch(() => {});
+    },
   };
 }
 

@@ -41,7 +41,7 @@ export type OfferAnswer =
   | { kind: "result"; result: Members }
   | Extract<ProgramAnswer, { kind: "question" }>
   /** Why there is no answer. `unknown` where the client names nothing that it may have. */
-  | { kind: "failed"; why: "unknown" | "refused"; message: string };
+  | { kind: "failed"; why: "unknown" | "refused"; message: string; data?: Members };
 
 /** The lists that a client pages through. */
 export type OfferedList = "resources/list" | "resources/templates/list" | "prompts/list";
@@ -114,8 +114,13 @@ export class Offers {
     return { items: items.flat(), missing };
   }
 
-  /** The contents of a resource (MCP 2025-11-25, "Reading Resources"). */
+  /** The contents of a resource (MCP 2025-11-25, "Reading Resources"). A failure names its URI (MCP 2026-07-28, "Error Handling"). */
   async read(uri: string, request: ClientRequest): Promise<OfferAnswer> {
+    const answer = await this.#read(uri, request);
+    return answer.kind === "failed" ? { ...answer, data: { uri } } : answer;
+  }
+
+  async #read(uri: string, request: ClientRequest): Promise<OfferAnswer> {
     const found = await this.#ofUri(uri);
     if (found === undefined) return failed("unknown", "no server offers such a resource");
     const answer = await this.#access.call(found.tool, { uri: found.uri }, request, true);

@@ -304,19 +304,22 @@ interface CallProgress {
 }
 
 const MIN_INTERVAL_MS = 100;
+/** After a pause a few reports go out at once: a server that reports three steps in a moment is heard with all of them. */
+const BURST_MS = 5 * MIN_INTERVAL_MS;
 const MAX_TOOL_CHARS = 300;
 const MAX_MESSAGE_CHARS = 1_000;
 
 /**
- * Reports the progress of a run, at most ten times a second; calls in between are skipped, but for the last. The sink is replaced
+ * Reports the progress of a run, at most ten times a second over time; calls in between are skipped, but for the last. The sink is replaced
  * when another request of the client waits for the run.
  */
 export class RunProgress {
   readonly #clock: Pick<Clock, "monotonicMs">;
   #sink: ProgressSink | undefined;
   #newest: CallProgress | undefined;
-  #sent = 0;
-  #sentAt = Number.NEGATIVE_INFINITY;
+  #sent = Number.NEGATIVE_INFINITY;
+  /** Until when the reports that were sent would last at the even pace. */
+  #spentUntil = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(clock: Pick<Clock, "monotonicMs">) {
@@ -345,7 +348,7 @@ export class RunProgress {
   #note(newest: CallProgress): void {
     this.#newest = newest;
     if (this.#timer !== undefined) return;
-    const waitMs = this.#sentAt + MIN_INTERVAL_MS - this.#clock.monotonicMs();
+    const waitMs = this.#spentUntil - BURST_MS - this.#clock.monotonicMs();
     if (waitMs <= 0) this.#send();
     else this.#timer = setTimeout(() => this.#send(), waitMs);
   }
@@ -363,7 +366,7 @@ export class RunProgress {
     const { progress, message, total } = this.#newest;
     if (progress <= this.#sent) return;
     this.#sent = progress;
-    this.#sentAt = this.#clock.monotonicMs();
+    this.#spentUntil = Math.max(this.#spentUntil, this.#clock.monotonicMs()) + MIN_INTERVAL_MS;
     this.#sink.report(progress, message, total);
   }
 }
