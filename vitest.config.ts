@@ -1,6 +1,8 @@
+import { existsSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 const real = ["tests/**/*.real.test.ts"];
 
@@ -33,6 +35,40 @@ const inPostgres = [
   "tests/cli/suspended-runs.real.test.ts",
 ];
 
+/**
+ * Short files that take long. Vitest starts large files first where it knows no earlier times, as in a new checkout, and the last of
+ * these would run while all other workers have nothing left.
+ */
+const LONG = [
+  "tests/clients/python-client.real.test.ts",
+  "tests/clients/claude-code-dialog.real.test.ts",
+  "tests/scripts/first-run.real.test.ts",
+  "tests/scripts/start-page.real.test.ts",
+  "tests/library/embedded.real.test.ts",
+  "tests/sandbox/programs/generated-programs.real.test.ts",
+  "tests/clients/inspector.real.test.ts",
+  "tests/clients/conformance.real.test.ts",
+  "tests/clients/mcporter.real.test.ts",
+  "tests/execution/plan/suite/suite.test.ts",
+  "tests/execution/plan/plan-property.test.ts",
+  "tests/sandbox/wasm/hostile-programs.test.ts",
+  "tests/sandbox/wasm/same-results.test.ts",
+  "tests/sandbox/wasm/engine-contract.test.ts",
+].map((file) => join(import.meta.dirname, file));
+for (const file of LONG)
+  if (!existsSync(file)) throw new Error(`vitest.config.ts names ${file}, which is not there`);
+
+/** Starts the files first that are known to take long. */
+class LongFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ moduleId }: TestSpecification) => {
+      const at = LONG.indexOf(moduleId);
+      return at < 0 ? LONG.length : at;
+    };
+    return (await super.sort(files)).sort((one, other) => rank(one) - rank(other));
+  }
+}
+
 /** Commands run alone, so that no test leaves a process behind. Tests of the background host start and end their own. */
 const ENVIRONMENT = { env: { PTC_HOST: "off" } };
 
@@ -56,6 +92,7 @@ const REAL_WORKERS = 4;
 
 export default defineConfig({
   test: {
+    sequence: { sequencer: LongFirst },
     projects: [
       {
         test: {

@@ -1,4 +1,5 @@
-import { mkdirSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, onTestFinished, vi } from "vitest";
 import type { FunctionTool, Ptc, PtcOptions } from "../../library/ptc.ts";
@@ -29,14 +30,35 @@ export function variablesIn(folder: string): Record<string, string | undefined> 
 }
 
 /** Opens ptc in a folder of its own until the test is over. A warning fails the test, unless it is collected. */
-export async function openPtc({
-  config = {},
-  ...options
-}: PtcOptions = {}): Promise<Ptc & { folder: string }> {
+export async function openPtc(options: PtcOptions = {}): Promise<Ptc & { folder: string }> {
   const folder = options.cwd ?? newFolder();
+  const ptc = await openPtcIn(folder, options);
+  onTestFinished(() => ptc.close());
+  return Object.assign(ptc, { folder });
+}
+
+/** Opens one ptc for all tests of a file, before the first of them. */
+export function usePtcOfFile(options: PtcOptions): () => Ptc {
+  let opened: Ptc | undefined;
+  beforeAll(async () => {
+    const folder = mkdtempSync(join(tmpdir(), "ptc-test-"));
+    const ptc = await openPtcIn(folder, options);
+    opened = ptc;
+    return async () => {
+      await ptc.close();
+      rmSync(folder, { recursive: true, force: true });
+    };
+  });
+  return () => {
+    if (opened === undefined) throw new Error("ptc is opened before the first test");
+    return opened;
+  };
+}
+
+function openPtcIn(folder: string, { config = {}, ...options }: PtcOptions): Promise<Ptc> {
   // One program needs no sandbox that waits for another.
   const own = typeof config === "string" ? config : { sandbox: { warm: 0 }, ...config };
-  const ptc = await createPtc({
+  return createPtc({
     cwd: folder,
     env: variablesIn(folder),
     onWarning: (message) => {
@@ -45,8 +67,6 @@ export async function openPtc({
     ...options,
     config: own,
   });
-  onTestFinished(() => ptc.close());
-  return Object.assign(ptc, { folder });
 }
 
 /** A program that reads, and then makes a call that a person has to approve. */

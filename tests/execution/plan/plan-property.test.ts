@@ -4,10 +4,13 @@ import { type PlannedCall, planOf } from "../../../broker/approvals/plan.ts";
 import { PlanInForce } from "../../../broker/approvals/plan-in-force.ts";
 import type { ApprovalQuestion } from "../../../library/ptc.ts";
 import { digestOf } from "../../../protocol/canonical-json.ts";
-import { openPtc, useNoWalls } from "../../library/open.ts";
-import { world } from "./suite/world.ts";
+import { useNoWalls, usePtcOfFile } from "../../library/open.ts";
+import { worlds } from "./suite/world.ts";
 
 useNoWalls();
+
+const { tools, begin } = worlds();
+const opened = usePtcOfFile({ tools, config: { approvals: { mode: "plan" }, sandbox: { warm: 0 } } });
 
 /** Statements of generated programs. `real` is true in a run and false in its rehearsal: a created number tells. */
 const SIMPLE = fc.oneof(
@@ -64,25 +67,20 @@ test("what happens after an approval is exactly the plan, or ends before the dif
   let whole = 0;
   await fc.assert(
     fc.asyncProperty(fc.array(STATEMENT, { minLength: 2, maxLength: 4 }), async (statements) => {
-      const { tools, made } = world();
+      const made = begin();
       const questions: ApprovalQuestion[] = [];
-      const ptc = await openPtc({
-        tools,
-        config: { approvals: { mode: "plan" }, sandbox: { warm: 0 } },
-      });
       const program = `let last = (await create({ title: "first" })).number; let real = last < 1000;\n${statements.join("\n")}`;
       const code = program.replaceAll(
         new RegExp(`(?<![\\w.])(${Object.keys(tools).join("|")})\\(`, "g"),
         "mcp__functions__$1(",
       );
-      const run = await ptc.run(code, {
+      const run = await opened().run(code, {
         typecheck: "off",
         approve: (question) => {
           questions.push(question);
           return questions.length === 1 ? { allow: true, for: "plan" } : { allow: false, for: "plan" };
         },
       });
-      await ptc.close();
       // Calls that need no approval are made as without a plan.
       const isAsked = (name: string) => !name.endsWith("log");
       const calls = questions[0]?.plan?.calls ?? [];

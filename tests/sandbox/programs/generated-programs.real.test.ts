@@ -5,7 +5,7 @@ import { PRELUDE } from "./generated-programs.ts";
 import { ProgramCampaign } from "./program-campaign.ts";
 
 /** `npm run fuzz -- --target programs` goes on for hours. */
-const PROGRAMS = tries(15);
+const PROGRAMS = tries(8);
 const FIRST_SEED = 1;
 /** Runs the program of this seed alone. */
 const ONLY = process.env.PTC_PROGRAM_SEED;

@@ -7,7 +7,7 @@ import type { ProgramCampaign } from "../programs/program-campaign.ts";
 import { openHostileCampaign } from "./hostile-campaign.ts";
 import { builtWasmRunner } from "./runner-files.ts";
 
-const PROGRAMS = tries(20);
+const PROGRAMS = tries(10);
 const FIRST_SEED = 1;
 const TIMEOUT_MS = 300_000;
 /** Runs the program of this seed alone. */

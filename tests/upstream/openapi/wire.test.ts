@@ -15,15 +15,31 @@ import {
   readOperations,
 } from "../../../upstream/openapi/operations.ts";
 import { Random } from "../../fuzz/random.ts";
+import { tries } from "../../tries.ts";
 import { type Asked, openDescribed, serveApi } from "./serve-api.ts";
 
 const PACKAGES = join(import.meta.dirname, "../../../node_modules");
 const APIS = [
-  { of: "GitHub", file: "@octokit/openapi/generated/api.github.com.json", inputs: 300, fit: 0.6 },
-  { of: "Deep objects in queries (rclone)", file: "rclone-openapi/openapi.json", inputs: 150, fit: 0.6 },
-  { of: "Forms (Star Trek)", file: "@readme/oas-examples/3.0/json/star-trek.json", inputs: 150, fit: 0.6 },
+  { of: "GitHub", file: "@octokit/openapi/generated/api.github.com.json", inputs: tries(100), fit: 0.6 },
+  {
+    of: "Deep objects in queries (rclone)",
+    file: "rclone-openapi/openapi.json",
+    inputs: tries(75),
+    fit: 0.6,
+  },
+  {
+    of: "Forms (Star Trek)",
+    file: "@readme/oas-examples/3.0/json/star-trek.json",
+    inputs: tries(75),
+    fit: 0.6,
+  },
   // The judge reads no objects in paths, and only lists where values are not exploded.
-  { of: "Every style", file: "@readme/oas-examples/3.1/json/parameters-style.json", inputs: 300, fit: 0.5 },
+  {
+    of: "Every style",
+    file: "@readme/oas-examples/3.1/json/parameters-style.json",
+    inputs: tries(300),
+    fit: 0.5,
+  },
 ];
 
 /** A value that a schema accepts, more or less: one that a server that checks may refuse is not counted. */

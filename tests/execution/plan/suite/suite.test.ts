@@ -3,11 +3,17 @@ import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { parse, stringify } from "yaml";
 import type { ApprovalQuestion } from "../../../../library/ptc.ts";
-import { openPtc, useNoWalls } from "../../../library/open.ts";
+import { useNoWalls, usePtcOfFile } from "../../../library/open.ts";
 import { PROGRAMS, type SuiteProgram } from "./programs.ts";
-import { world } from "./world.ts";
+import { worlds } from "./world.ts";
 
 useNoWalls();
+
+const { tools, begin } = worlds();
+const opened = usePtcOfFile({
+  tools,
+  config: { approvals: { mode: "plan" }, sandbox: { warm: 0 }, languages: ["typescript", "python"] },
+});
 
 const EXPECTED = join(import.meta.dirname, "expected.yaml");
 /** Writes what came out instead of comparing it, for a person to read. */
@@ -60,22 +66,15 @@ interface Counts {
 const counts: Counts[] = [];
 
 async function runProgram(program: SuiteProgram): Promise<Came> {
-  const { tools, made } = world();
+  const made = begin();
   const questions: ApprovalQuestion[] = [];
   const approved: Approved[] = [];
-  const ptc = await openPtc({
-    tools,
-    config: {
-      approvals: { mode: "plan" },
-      sandbox: { warm: 0 },
-      languages: [program.language ?? "typescript"],
-    },
-  });
   const code = program.code.replaceAll(
     new RegExp(`(?<![\\w.])(${Object.keys(tools).join("|")})\\(`, "g"),
     "mcp__functions__$1(",
   );
-  const run = await ptc.run(code, {
+  const run = await opened().run(code, {
+    language: program.language ?? "typescript",
     typecheck: "off",
     approve: (question) => {
       questions.push(question);
@@ -98,7 +97,6 @@ async function runProgram(program: SuiteProgram): Promise<Came> {
         : { allow: true, for: "plan", calls: chosen.map(({ number }) => number) };
     },
   });
-  await ptc.close();
   const asking = run.calls.filter(({ decision }) => /^approved|^denied/.test(decision));
   const plan = questions[0]?.plan?.calls ?? [];
   const isOpen = (args: unknown) => /<(?:[^<>]* what call|from |decided)[^<>]*>/.test(JSON.stringify(args));
