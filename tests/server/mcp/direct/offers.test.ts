@@ -64,7 +64,7 @@ describe("what servers offer beside tools", () => {
       "{}",
     ]);
     for (const uri of ["mem://note", "mcp://other/mem://note", "mcp://desk"])
-      await expect(client.readResource({ uri })).rejects.toMatchObject({ code: -32_602 });
+      await expect(client.readResource({ uri })).rejects.toMatchObject({ code: -32_602, data: { uri } });
     for (const name of ["greet", "mcp__other__greet"])
       await expect(client.getPrompt({ name })).rejects.toMatchObject({ code: -32_602 });
   });
@@ -105,6 +105,14 @@ describe("what servers offer beside tools", () => {
       expect(questions[0]).toContain("mcp__desk__resources/read");
     },
   );
+
+  it("is asked about also where a request has no arguments", async () => {
+    const served = await serveBoth({ approvals: { ask: ["mcp__desk__prompts/get"] } });
+    const person = () => ({ action: "accept", content: { decision: "once" } });
+    const { client } = await connect(served, person, "2026-07-28");
+    const { messages } = await client.getPrompt({ name: "mcp__desk__greet" });
+    expect(messages[0]).toMatchObject({ content: { text: "greet undefined from desk" } });
+  });
 
   it("has views of apps, unless these are off, and results lead to what can be read", async () => {
     const served = await serveBoth({}, { apps: "off" });
