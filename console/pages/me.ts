@@ -48,7 +48,8 @@ function readTokenForm(
   const name = (form.get("name") ?? "").trim();
   const asked = form.getAll("scope");
   const scopes = scopesOf(viewer, rights).filter((scope) => asked.includes(scope));
-  if (scopes.length === 0) return { why: "Choose at least one scope for the token, among those that you have yourself." };
+  if (scopes.length === 0)
+    return { why: "Choose at least one scope for the token, among those that you have yourself." };
   const given = form.getAll("group").flatMap((text) => (isOfProject ? text.split(",") : [text]));
   const groups = [...new Set(given.map((group) => group.trim()).filter((group) => group !== ""))];
   const isForeign = (group: string) => !isOfProject && viewer.groups?.includes(group) !== true;
@@ -357,8 +358,7 @@ export function meRoutes(app: Routes, answers: Answers): void {
     if (sessions === undefined) throw new NotFound();
     const id = (await formOf(c)).get("session") ?? "";
     const hasEnded = await sessions(c.get("session").viewer).end(id);
-    if (!hasEnded)
-      throw new RefusedError(409, "You have no such session; it may have ended already.");
+    if (!hasEnded) throw new RefusedError(409, "You have no such session; it may have ended already.");
     return `${BASE}/me?done=ended`;
   }
 

@@ -337,7 +337,10 @@ export function serversRoutes(app: Routes, answers: Answers): void {
   async function beginCheck(c: Asked): Promise<string> {
     if (checks === undefined) throw new NotFound();
     if (!checks.begin(c.get("session").viewer, answers.closing))
-      throw new RefusedError(429, "Other checks of the servers are in progress; try again when they have ended.");
+      throw new RefusedError(
+        429,
+        "Other checks of the servers are in progress; try again when they have ended.",
+      );
     return `${BASE}/servers#check`;
   }
 
