@@ -431,9 +431,7 @@ export class Passkeys {
   async #stated(principal: string, kind: PasskeyUse["kind"], sealed: string): Promise<Statement> {
     const statement = await this.#unsealed(sealed);
     if (statement?.principal !== principal || statement.rpId !== this.#rpId || statement.use.kind !== kind)
-      throw new PasskeyError(
-        "this use of a passkey was not begun here by you; load the page and try again",
-      );
+      throw new PasskeyError("this use of a passkey was not begun here by you; load the page and try again");
     if (statement.until <= this.#options.now())
       throw new PasskeyError("this use of a passkey has expired; load the page and try again");
     return statement;
@@ -474,7 +472,7 @@ export class Passkeys {
 /** Records that a statement was used. @throws PasskeyError if it was used before. */
 function useUp(kept: Kept, { nonce, until }: Statement): void {
   if (kept.used.some((each) => each.nonce === nonce))
-    throw new PasskeyError("this use of a passkey was already counted; load the page and try again");
+    throw new PasskeyError("this use of a passkey was counted before; load the page and try again");
   kept.used.push({ nonce, until });
 }
 

@@ -290,7 +290,7 @@ const MAX_LOGINS = 50;
 const LOGIN_MS = 10 * 60_000;
 
 const NOTICES: Readonly<Record<string, string>> = {
-  disconnected: "Your login at that server was removed.",
+  disconnected: "Your login at that server is removed.",
 };
 
 /** Registers the routes of the servers and of logins at them. */
