@@ -1,6 +1,6 @@
 /**
- * What the routes of all pages answer with: the parts that the console is made of, pages in their document, forms that lead on, and what
- * is wrong as a page of its own. The routes of a page are in its file, below what it shows.
+ * What the routes of all pages share: the parts of the console, pages in their document, forms that redirect, and error
+ * pages. The routes of a page are in its file, below its rendering.
  */
 
 import type { Context } from "hono";
@@ -37,15 +37,15 @@ export type Env = {
   Variables: { session: Session; rights: Rights; sight: Sight; rules: string };
 };
 export type Asked = Context<Env>;
-/** Where the files of pages put their routes. */
+/** The application at which pages register their routes. */
 export type Routes = Hono<Env, BlankSchema, typeof BASE>;
 
-/** There is nothing, or nothing that this viewer may see. */
+/** The record does not exist, or this viewer may not see it. */
 export class NotFound extends Error {
   override readonly name = "NotFound";
 }
 
-/** What a viewer has asked for cannot be done. The message is one line, for the viewer. */
+/** A request of a viewer is refused. The message is one line, for the viewer. */
 export class RefusedError extends Error {
   override readonly name = "RefusedError";
   readonly status: 400 | 403 | 404 | 409 | 413 | 429;
@@ -56,11 +56,11 @@ export class RefusedError extends Error {
   }
 }
 
-/** What there is once for a console, besides its parts. */
+/** The state of a console, besides its parts. */
 interface Shared {
   readonly sessions: Sessions;
   readonly feed: Feed;
-  /** The runs of this process as they go on; `undefined` where none are followed. */
+  /** The runs in progress of this process; `undefined` if the console follows none. */
   readonly live: LiveRuns | undefined;
   /** Aborts when the console closes. */
   readonly closing: AbortSignal;
@@ -73,7 +73,7 @@ export class Answers {
   readonly feed: Feed;
   readonly live: LiveRuns | undefined;
   readonly closing: AbortSignal;
-  /** Since when what is in this process alone is known, in milliseconds since 1970. */
+  /** When this process began to collect what it alone knows, in milliseconds since 1970. */
   readonly startedAt: number;
   readonly #assets: AssetNames;
 
@@ -87,14 +87,14 @@ export class Answers {
     this.#assets = assets;
   }
 
-  /** Answers with a page, or with one that says what is wrong. */
+  /** Answers with a page, or with an error page. */
   async page(c: Asked, make: () => Promise<ConsolePage>): Promise<Response> {
     const page = await make().catch((error: unknown) => explain(error));
     if (page.rules) c.set("rules", page.rules);
     return c.html(renderConsolePage(page, await this.frame(c)), (page.status ?? 200) as 200);
   }
 
-  /** Does something, and sends the browser on to a page. */
+  /** Runs an action and redirects the browser to a page. */
   async act(c: Asked, act: () => Promise<string>): Promise<Response> {
     try {
       return c.redirect(await act(), 303);
@@ -104,7 +104,7 @@ export class Answers {
     }
   }
 
-  /** Answers a script of a page. What is wrong is a line for the viewer. */
+  /** Answers a request of a page's script. An error is one line for the viewer. */
   async json(c: Asked, make: () => Promise<object>): Promise<Response> {
     try {
       return c.json(await make());
@@ -116,7 +116,7 @@ export class Answers {
     }
   }
 
-  /** Answers with a page for somebody who is not known. */
+  /** Answers with a page for somebody without a session. */
   bare(
     c: Asked,
     status: 400 | 401 | 403 | 413 | 429 | 500,
@@ -131,7 +131,7 @@ export class Answers {
     return c.html(renderBarePage(page, this.#assets), status);
   }
 
-  /** What every page of this request has. */
+  /** What every page of this request shows. */
   async frame(c: Asked): Promise<Frame> {
     const waiting = await this.waiting(c).catch(() => []);
     const { project } = this.parts;
@@ -167,7 +167,7 @@ export class Answers {
   }
 }
 
-/** Keeps what came of something, and forgets the oldest of too many. */
+/** Remembers an outcome, and forgets the oldest of too many. */
 export function keepNewest<T>(outcomes: Map<string, T>, key: string, outcome: T): void {
   outcomes.delete(key);
   outcomes.set(key, outcome);
@@ -175,7 +175,7 @@ export function keepNewest<T>(outcomes: Map<string, T>, key: string, outcome: T)
   if (outcomes.size > MAX_OUTCOMES && oldest !== undefined) outcomes.delete(oldest);
 }
 
-/** More than any form of the console has. */
+/** More fields than any form of the console has. */
 const MAX_FORM_BYTES = 64 * 1024;
 const forms = new WeakMap<Request, Promise<URLSearchParams>>();
 
@@ -199,7 +199,7 @@ async function readForm(request: Request): Promise<URLSearchParams> {
   return new URLSearchParams(Buffer.concat(chunks).toString("utf8"));
 }
 
-/** The page that says what is wrong. @throws what is no mistake of a viewer, and nothing of the archive. */
+/** The page for an error. @throws an error that neither a viewer nor the archive has caused. */
 function explain(error: unknown): ConsolePage {
   const page = (title: string, text: string, status: number): ConsolePage => ({
     title,

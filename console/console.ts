@@ -2,8 +2,8 @@
  * The console: pages about what runs, what waits for a person and what may be called. `Console` answers requests below `/console`,
  * whatever server they come through: `ptc console` for one person on loopback, `ptc serve --http` for people who log in.
  *
- * A request passes, in this order: the headers of every answer; where it comes from (`whyForeign`); what anybody may have, which is
- * style and script; the session, or the way to one (`Entrance`); for a form its size and its token; what the viewer may see (`RightsOf`).
+ * A request passes, in this order: the headers of every answer; where it comes from (`whyForeign`); what anybody may read: style
+ * and script; the session, or the way to one (`Entrance`); for a form its size and its token; what the viewer may see (`RightsOf`).
  * Only then is a page made, by the routes in its file (`pages/`). A record of another person is answered exactly as one that does not exist.
  */
 
@@ -38,7 +38,7 @@ const INTERVAL_MS = 1_000;
 const HEARTBEAT_MS = 20_000;
 const PLAIN = { "Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff" };
 
-/** Each puts the routes of its pages in place. */
+/** Each registers the routes of its pages. */
 const PAGES = [
   overviewRoutes,
   runsRoutes,
@@ -77,21 +77,21 @@ export class Console {
     this.#app = this.#routes();
   }
 
-  /** What it answers, each as its method and its path. */
+  /** Its routes, each as method and path. */
   get routes(): readonly string[] {
     return this.#app.routes.flatMap(({ method, path }) => (method === "ALL" ? [] : `${method} ${path}`));
   }
 
   /** Answers a request below `/console`. Never rejects. */
   async fetch(request: Request, { address = "" }: { address?: string | undefined } = {}): Promise<Response> {
-    // A path that leaves the console by `..` is none of its pages.
+    // A path that leaves the console by `..` is not one of its pages.
     const { pathname } = new URL(request.url);
     if (pathname !== BASE && !pathname.startsWith(`${BASE}/`))
       return new Response("There is nothing here.\n", { status: 404, headers: PLAIN });
     return this.#app.fetch(request, { address });
   }
 
-  /** Ends feeds, replays, checks and logins that go on. */
+  /** Ends feeds, replays, checks and logins in progress. */
   close(): void {
     this.#closing.abort();
     this.#answers.feed.close();
@@ -132,13 +132,13 @@ export class Console {
         c as Asked,
         500,
         "Fault",
-        "ptc could not answer this. Whoever runs it finds the reason in its messages.",
+        "ptc could not answer this. The reason is in the messages of the ptc that serves this page.",
       );
     });
     return app;
   }
 
-  /** Headers of every answer. A page loads its own style and script, and nothing else; nobody frames it. */
+  /** Headers of every answer. A page loads only the console's style and script, and cannot be framed. */
   #protect(c: Asked): void {
     const rules = c.get("rules") as string | undefined;
     const policy = [
@@ -155,7 +155,7 @@ export class Console {
       "Content-Security-Policy": policy.join("; "),
       "X-Frame-Options": "DENY",
       "X-Content-Type-Options": "nosniff",
-      // Forms say where they come from only where something is referred to at all.
+      // Browsers send the origin of a form only if the referrer policy allows some referrer.
       "Referrer-Policy": "same-origin",
       "Cross-Origin-Opener-Policy": "same-origin",
       "Cross-Origin-Resource-Policy": "same-origin",
@@ -198,7 +198,7 @@ export class Console {
             c,
             403,
             "Refused",
-            "Your issuer says more of you than a browser keeps: more groups than fit.",
+            "Your issuer names more groups for you than fit into a cookie.",
           );
         c.header("Set-Cookie", cookie, { append: true });
         c.header("Set-Cookie", this.#answers.sessions.cookie("login", "", 0), { append: true });
@@ -212,7 +212,7 @@ export class Console {
     }
   }
 
-  /** The page that a browser wanted before it had a session. It is one of the console's, whatever the address says. */
+  /** The page that a browser requested before it had a session. It is always a page of the console, whatever the address says. */
   #wantedPage(c: Asked, below: string): string {
     const { search } = new URL(c.req.url);
     const wanted =
@@ -220,7 +220,7 @@ export class Console {
     return /^\/console\/[\w/?=&%.:*+-]*$/.test(wanted) ? wanted : `${BASE}/`;
   }
 
-  /** A form that changes something has the token of the session in it. */
+  /** A form that changes something contains the token of the session. */
   async #checkToken(c: Asked, next: () => Promise<void>): Promise<Response | undefined> {
     if (c.req.method === "GET" || c.req.method === "HEAD") {
       await next();
@@ -238,7 +238,7 @@ export class Console {
         c,
         403,
         "Refused",
-        "This form is not of your session. Go back, load the page again and send it once more.",
+        "This form does not belong to your session. Go back, load the page again and resend the form.",
       );
     await next();
     return undefined;
@@ -246,10 +246,10 @@ export class Console {
 
   #logout(c: Asked): Response {
     c.header("Set-Cookie", this.#answers.sessions.end(c.get("session")), { append: true });
-    return this.#answers.bare(c, 401, "You have left", "This browser has no session here any more.");
+    return this.#answers.bare(c, 401, "You have left", "This browser has no session here now.");
   }
 
-  /** Tells a browser what happens, until it goes or the session ends. */
+  /** Sends events to a browser until it disconnects or the session ends. */
   #watch(c: Asked): Response {
     const [session, sight] = [c.get("session"), c.get("sight")];
     if (!this.#answers.feed.hasRoomFor(session.viewer))
@@ -280,7 +280,7 @@ interface Asset {
   text: string;
 }
 
-/** Reads style and script, from beside this module in the sources, or as the build has bundled them. */
+/** Reads style and script: in the sources from beside this module, in a build as bundled. */
 function readConsoleAssets(): { style: Asset; script: Asset } {
   const shared = readPageAssets();
   const built = import.meta.url.endsWith(".js");

@@ -1,4 +1,4 @@
-/** How somebody comes into the console: by a one-time address on their own machine, or by a login at an issuer. */
+/** How a session of the console begins: with a one-time address on the user's own machine, or with a login at an issuer. */
 import { randomBytes } from "node:crypto";
 import * as z from "zod/mini";
 import { Allowance } from "../base/allowance.ts";
@@ -7,13 +7,13 @@ import { askBrowser, type BrowserIssuer, browserClaims, IdentityError } from "..
 import { BASE } from "./shell.ts";
 import { isSameText, type Sessions, type Viewer } from "./viewer.ts";
 
-/** What a request without a session gets. */
+/** The answer to a request without a session. */
 export type Entered =
   /** A session begins, and the browser goes on to a page. */
   | { kind: "in"; viewer: Viewer; to: string }
-  /** The browser is sent elsewhere, with a cookie of its own. */
+  /** The browser is redirected to another site, and gets a cookie. */
   | { kind: "sent"; to: string; cookie?: string | undefined }
-  /** A person reads why not, and what to do. */
+  /** A page says why there is no session, and what to do. */
   | {
       kind: "refused";
       status: 400 | 401 | 403 | 429;
@@ -25,7 +25,7 @@ export interface Entrance {
   /**
    * @param path below the console, such as `open`.
    * @param to the page that was asked for, below the console.
-   * @param address from where the request comes.
+   * @param address the address that the request comes from.
    */
   enter(path: string, request: Request, to: string, sessions: Sessions, address: string): Promise<Entered>;
 }
@@ -64,7 +64,7 @@ export class OneTimeAddress implements Entrance {
         kind: "refused",
         status: 403,
         message:
-          "This address was used already, or it is too old. Start ptc console again, or press Enter where it runs, for another.",
+          "This address was already used, or it is too old. Start ptc console again, or press Enter where it runs, for another.",
       };
     this.#key = undefined;
     return { kind: "in", viewer: this.#viewer, to: `${BASE}/` };
@@ -84,7 +84,7 @@ const MAX_ANSWERED = 10_000;
 interface PeopleOptions {
   /** Where people log in, with ptc's client there. Its redirect URI is `ORIGIN/console/callback`. */
   issuers: () => Promise<readonly BrowserIssuer[]>;
-  /** Who somebody is of whom an issuer says this, or why they may not come in. */
+  /** The person whom an issuer's claims identify, or why they may not enter. */
   viewerOf: (issuer: string, claims: Readonly<Record<string, unknown>>) => Viewer | { readonly why: string };
   origin: string;
   now: () => number;
@@ -94,9 +94,9 @@ interface PeopleOptions {
 export class PeopleLogin implements Entrance {
   readonly #options: PeopleOptions;
   #issuers: { found: Promise<readonly BrowserIssuer[]>; until: number } | undefined;
-  /** Answers of issuers, each of which ptc asks the issuer about. */
+  /** Answers of issuers, each of which ptc verifies at the issuer. */
   readonly #answers = new Allowance({ burst: 20, perSecond: 0.5 }, { burst: 200, perSecond: 20 });
-  /** States of logins that an answer has come for. */
+  /** States of logins that were answered. */
   readonly #answered = new RecentlyUsed<string, true>({ maxEntries: MAX_ANSWERED });
 
   constructor(options: PeopleOptions) {
@@ -153,17 +153,17 @@ export class PeopleLogin implements Entrance {
       return {
         kind: "refused",
         status: 400,
-        message: "This does not belong to a login that was begun in this browser, or it took too long.",
+        message: "This does not belong to a login that began in this browser, or the login took too long.",
         choices: [{ name: "Log in again", href: `${BASE}/login` }],
       };
     const issuer = (await this.#readIssuers()).find((each) => each.issuer === held.asked.issuer);
     if (issuer === undefined)
-      return { kind: "refused", status: 400, message: "This issuer does not count here any more." };
+      return { kind: "refused", status: 400, message: "This issuer is no longer accepted here." };
     if (this.#answered.has(held.asked.state))
       return {
         kind: "refused",
         status: 400,
-        message: "This login was answered already.",
+        message: "This login was already completed.",
         choices: [{ name: "Log in again", href: `${BASE}/login` }],
       };
     if (!this.#answers.take(address))

@@ -1,7 +1,7 @@
 /**
  * What happens, as it happens, for browsers: runs that were archived, runs in progress where this process has them, and questions that
- * wait. It looks into the storage at an interval while somebody watches, once for all who watch, so that a console that nobody has open
- * costs nothing. A browser gets states and no deltas: what comes while it is busy is in the next one, so that nothing queues up. The
+ * wait. It polls the storage while somebody watches, once for all who watch, so that a console that nobody has open
+ * costs nothing. A browser gets states, not deltas: changes while it is busy are in the next state, so that nothing queues up. The
  * id of an event is the place of the newest run in the archive. A browser that reconnects continues from there.
  */
 import { ArchiveError } from "../archive/archive-error.ts";
@@ -15,7 +15,7 @@ import type { Viewer } from "./viewer.ts";
 /** One message to a browser. */
 export interface FeedEvent {
   readonly event: "runs" | "waiting" | "live";
-  /** Where the archive was. */
+  /** The place of the newest run in the archive. */
   readonly id: string;
   readonly data: object;
 }
@@ -70,8 +70,8 @@ export class Feed {
   /**
    * The events for one browser, until the signal is aborted. The first says what waits now.
    *
-   * @param lastId of the last event that the browser had; it gets what has come since.
-   * @param runId of the run whose page it shows, where it shows one: of what goes on, it is told of this run alone.
+   * @param lastId the id of the last event that the browser received; it gets what is newer.
+   * @param runId the run whose page it shows, if any: of the runs in progress, it gets events of this run alone.
    */
   async *watch(
     sight: Sight,
@@ -117,7 +117,7 @@ export class Feed {
     }
   }
 
-  /** Looks at once, so that those who watch see what was just done here. */
+  /** Polls at once, so that watchers see a change that was just made here. */
   async refresh(): Promise<void> {
     if (this.#watchers.size > 0) await this.#look();
   }
@@ -210,7 +210,7 @@ function describeWaiting(questions: readonly ListedQuestion[]): object {
   };
 }
 
-/** What the storage has, or nothing while it cannot be read or is not there yet. */
+/** A value of the storage, or nothing while the storage cannot be read or does not exist yet. */
 async function orNothing<T>(read: () => Promise<T>): Promise<T | undefined> {
   try {
     return await read();
@@ -220,7 +220,7 @@ async function orNothing<T>(read: () => Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** What tells a question from what else was asked under its ticket. */
+/** Distinguishes a question from others under the same ticket. */
 export function questionKey({ ticket, digest }: Pick<ListedQuestion, "ticket" | "digest">): string {
   return `${ticket} ${digest}`;
 }

@@ -1,6 +1,6 @@
 /**
- * The runs in progress of this process, as the feed of its host tells of them, and those that ended a moment ago, until they are archived.
- * It follows the feed only while somebody watches, and a moment longer. What a run began with is known then; of its calls and its console text, what came since.
+ * The runs in progress of this process, from the feed of its host, and those that have just ended, until they are archived.
+ * It follows the feed only while somebody watches, and a moment longer. It knows how each run began, and the calls and console text since it began to follow.
  */
 
 import { setTimeout as delay } from "node:timers/promises";
@@ -38,11 +38,11 @@ export interface LiveRun {
   readonly client: string | undefined;
   /** When it began or was first heard of, in milliseconds since 1970. */
   readonly startedAt: number;
-  /** What runs; `undefined` where only later events were heard. */
+  /** What runs; `undefined` if only later events were received. */
   readonly program: (RunView & { kind: "began" })["program"] | undefined;
   /** The newest calls, the oldest first. */
   readonly calls: readonly LiveCall[];
-  /** How many calls were heard of. */
+  /** How many calls were reported. */
   readonly called: number;
   /** The newest console text, of both streams in their order. */
   readonly printed: string;
@@ -64,7 +64,7 @@ export class LiveRuns {
   /** The newest last. */
   readonly #ended = new Map<string, Kept>();
   readonly #versions = new Map<string, { of: Owner; version: number }>();
-  /** Who has been handed which run, as it is noted once. */
+  /** Who has seen which run, because the audit log notes that once. */
   readonly #noted = new Set<string>();
   #version = 0;
   readonly #listeners = new Set<() => void>();
@@ -115,7 +115,7 @@ export class LiveRuns {
     });
   }
 
-  /** Between two pages nobody watches for a moment. */
+  /** Between two pages, nobody watches for a moment. */
   #leaveSoon(): void {
     clearTimeout(this.#leaving);
     this.#leaving = setTimeout(() => {
@@ -211,7 +211,7 @@ export class LiveRuns {
 
   #begin({ runId, context }: RunEvent | RunView): Kept | undefined {
     if (this.#runs.size >= MAX_RUNS) return undefined;
-    // A run that was suspended goes on under its id.
+    // A suspended run continues under its id.
     this.#ended.delete(runId);
     const { source, client } = context;
     const run: Kept = {
@@ -234,7 +234,7 @@ export class LiveRuns {
   }
 }
 
-/** Without the second half of a character that was cut. */
+/** Removes the second half of a character that was cut. */
 function wholeCharacters(text: string): string {
   return /^[\udc00-\udfff]/.test(text) ? text.slice(1) : text;
 }

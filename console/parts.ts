@@ -1,4 +1,4 @@
-/** The contract that each process fills which serves a console: what a console is made of, and what comes of what people do in it. */
+/** The contract that every process with a console implements: the parts of a console, and the outcomes of people's actions. */
 import type { ArchiveStore } from "../archive/archive-store.ts";
 import type { AuditSource } from "../archive/audit/reading/audit-source.ts";
 import type { ToolPrinter } from "../codegen/language-printer.ts";
@@ -14,9 +14,9 @@ import type { Entrance } from "./entrance.ts";
 import type { CheckServers } from "./server-checks.ts";
 import type { RightsOf, Viewer } from "./viewer.ts";
 
-/** What a console is made of. */
+/** The parts of a console. */
 export interface ConsoleParts {
-  /** The project, as people know it: its folder's name. */
+  /** The name of the project for people: that of its folder. */
   project: string;
   /** Where browsers reach it, such as `https://ptc.example.com`. */
   origin: string;
@@ -26,37 +26,37 @@ export interface ConsoleParts {
   audit: AuditSource;
   tools: () => Promise<ProgramTools>;
   printers: () => Promise<readonly ToolPrinter[]>;
-  /** Replays a run when it is the viewer's turn. Without it nothing is replayed. Never rejects. */
+  /** Replays a run when it is the viewer's turn. If absent, the console replays nothing. Never rejects. */
   replay?: ((viewer: Viewer, runId: string, signal: AbortSignal) => Promise<ReplayOutcome>) | undefined;
-  /** Tests a saved program when it is the viewer's turn. Without it nothing is tested. Never rejects. */
+  /** Tests a saved program when it is the viewer's turn. If absent, the console tests nothing. Never rejects. */
   test?:
     | ((viewer: Viewer, name: string, signal: AbortSignal) => Promise<TestedProgram | undefined>)
     | undefined;
   /** The logins of a viewer at the servers; `undefined` where they cannot be read now. Never rejects. */
   logins?: ((viewer: Viewer) => Promise<readonly LoginStatus[] | undefined>) | undefined;
-  /** Begins the login of a viewer at a server, which goes on until the signal aborts. Without it nobody logs in here. Never rejects. */
+  /** Begins the login of a viewer at a server, which continues until the signal aborts. If absent, nobody logs in here. Never rejects. */
   connect?: ((viewer: Viewer, server: string, signal: AbortSignal) => Promise<BegunLogin>) | undefined;
-  /** Removes the login of a viewer at a server. Resolves with what has to be said of it. Never rejects. */
+  /** Removes the login of a viewer at a server. Resolves with a note for the viewer. Never rejects. */
   disconnect?:
     | ((viewer: Viewer, server: string) => Promise<{ readonly why: string } | undefined>)
     | undefined;
   /** The tokens of the project, for viewers who see all of it, and those of each viewer. If absent, the console shows no tokens. */
   tokens?: KnownTokens | undefined;
-  /** The sessions in which programs of a viewer run. Without it there are none here. */
+  /** The sessions in which programs of a viewer run. If absent, there are none here. */
   sessions?: ((viewer: Viewer) => KnownSessions) | undefined;
-  /** Without it no server is asked from here. */
+  /** If absent, the console asks no server. */
   check?: CheckServers | undefined;
-  /** Makes one call for a viewer, and resolves with its run when that is archived. Without it nothing is called here. Never rejects. */
+  /** Makes one call for a viewer, and resolves with its run when that is archived. If absent, the console calls nothing. Never rejects. */
   call?: ((viewer: Viewer, call: DirectCall, signal: AbortSignal) => Promise<TriedCall>) | undefined;
-  /** Saves the program of a run under a name. Without it nothing is saved here. Never rejects. */
+  /** Saves the program of a run under a name. If absent, the console saves nothing. Never rejects. */
   save?:
     | ((asked: { runId: string; name: string; description: string; force: boolean }) => Promise<SavedRun>)
     | undefined;
-  /** Follows the runs of this process. Without it, runs are seen when they are archived. */
+  /** Follows the runs of this process. If absent, the console shows runs when they are archived. */
   follow?: ((watcher: RunWatcher) => () => void) | undefined;
   entrance: Entrance;
   rightsOf: RightsOf;
-  /** How a viewer stands in the audit log who answers a question. */
+  /** The name in the audit log of a viewer who answers a question. */
   nameInAudit: (viewer: Viewer) => string;
   passkeys: Passkeys;
   /** Seals sessions; the same keys in every process that serves this console. */
@@ -67,7 +67,7 @@ export interface ConsoleParts {
   intervalMs?: number | undefined;
 }
 
-/** Where a login goes on, or why there is none, in one line. */
+/** The address at which a login continues, or why there is none, in one line. */
 export type BegunLogin = { readonly address: string } | { readonly why: string };
 
 /** The files of the saved program and notes about it, one line each, or why nothing was saved, in one line. */
@@ -82,11 +82,11 @@ export type TriedCall = { readonly runId: string } | { readonly why: string };
 export interface ReplayOutcome {
   /** Milliseconds since 1970. */
   readonly at: number;
-  /** The same: every call and the result are as they were recorded. */
+  /** The same: every call and the result match the recording. */
   readonly kind: "same" | "diverged" | "undecided" | "impossible";
   /** One line, in ptc's words. */
   readonly message: string;
-  /** What the program gave this time; `undefined` where it ran to no end. */
+  /** The result of the program this time; `undefined` if it did not finish. */
   readonly result?: { readonly value: unknown } | undefined;
 }
 
@@ -105,7 +105,7 @@ export interface KnownToken {
   readonly name: string;
   /** The principal that it acts as. */
   readonly principal: string;
-  /** Who made it for themselves; `undefined` for one of the project. */
+  /** The principal who made it for themselves; `undefined` for one of the project. */
   readonly owner?: string | undefined;
   readonly groups: readonly string[];
   readonly scopes: readonly string[];
@@ -113,15 +113,15 @@ export interface KnownToken {
   readonly expiresAt: number;
 }
 
-/** What a token is made of. */
+/** The properties of a new token. */
 export interface NewToken {
   readonly groups: readonly string[];
   readonly scopes: readonly Scope[];
   /** Milliseconds since 1970. */
   readonly expiresAt: number;
-  /** The principal as whom it acts; absent for a token of the project. */
+  /** The principal that it acts as; absent for a token of the project. */
   readonly owner?: string | undefined;
-  /** The groups of that principal's login: what binds these binds the token. */
+  /** The groups of that principal's login: rules and limits for these apply to the token. */
   readonly ownerGroups?: readonly string[] | undefined;
 }
 
@@ -130,17 +130,17 @@ export interface KnownTokens {
   /** Whether `ptc serve --http` takes them. */
   counts(): boolean;
   list(): Promise<readonly KnownToken[] | { readonly why: string }>;
-  /** Resolves with the token, which is nowhere else. */
+  /** Resolves with the token, which ptc does not keep. */
   create(name: string, wanted: NewToken): Promise<{ readonly token: string } | { readonly why: string }>;
-  /** Learns the groups of somebody's login, which bind their tokens. */
+  /** Records the groups of somebody's login: rules and limits for these apply to their tokens. */
   learnGroups(owner: string, groups: readonly string[] | undefined): Promise<void>;
-  /** Resolves with why it could not be revoked. @param owner whose it is; `undefined` for one of the project. */
+  /** Resolves with why it could not be revoked. @param owner the token's owner; `undefined` for one of the project. */
   revoke(name: string, owner: string | undefined): Promise<{ readonly why: string } | undefined>;
 }
 
 /** A session in which programs of the viewer run, one after the other. Times are milliseconds since 1970. */
 export interface KnownSession {
-  /** Names it among the sessions of its viewer. */
+  /** Identifies it among the sessions of its viewer. */
   readonly id: string;
   readonly name: string;
   readonly language: string;

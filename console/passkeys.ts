@@ -1,4 +1,4 @@
-/** The passkeys of a viewer in the console: what a form says of one, and the part of the page Me about them. */
+/** The passkeys of a viewer in the console: the passkey part of a form, and their section of the page Me. */
 import type { RequiredProof } from "../broker/approvals/approvals.ts";
 import { type CeremonyAnswer, type Passkey, PasskeyError, type Passkeys } from "../logins/passkeys.ts";
 import { html, type Markup, renderSection, renderTime } from "../server/pages/page.ts";
@@ -8,15 +8,15 @@ import type { Viewer } from "./viewer.ts";
 /**
  * The attributes of a form that `assets/passkeys.js` sends with a passkey.
  *
- * @param use where the use of a passkey begins; none for a first passkey.
- * @param offer where a registration begins, for the form that registers one.
+ * @param use the address that begins the use of a passkey; none for a first passkey.
+ * @param offer the address that begins a registration, for the form that registers one.
  */
 export function usesPasskey(use: string | undefined, offer?: string): Markup {
   const at = use === undefined ? undefined : html` data-use="${use}"`;
   return html` data-passkey${at}${offer === undefined ? undefined : html` data-offer="${offer}"`}`;
 }
 
-/** Where a form says what came of its passkey. */
+/** The element in which a form reports the outcome of its passkey. */
 export const PASSKEY_SAID = html`<p class="soft" data-said role="alert"></p><noscript><p class="soft">A passkey needs JavaScript.</p></noscript>`;
 
 /** The passkey part of a form; `undefined` if the form was sent without one. */
@@ -31,11 +31,11 @@ interface OwnForm {
 }
 
 const NOTICES: Readonly<Record<string, string>> = {
-  added: "The passkey is registered.",
-  removed: "The passkey is removed.",
+  added: "The passkey was registered.",
+  removed: "The passkey was removed.",
 };
 
-/** What viewers do with their own passkeys. Methods reject with a PasskeyError. */
+/** Operations of viewers on their own passkeys. Methods reject with a PasskeyError. */
 export class PasskeyPages {
   readonly #passkeys: Passkeys;
   readonly #required: () => RequiredProof;
@@ -77,11 +77,11 @@ export class PasskeyPages {
     const passkeys = await this.#passkeys.list(frame.session.viewer.principal);
     const notice = NOTICES[done] && html`<p class="notice" role="status">${NOTICES[done]}</p>`;
     const about = isNeeded
-      ? "Approvals count here only with one of these (approvals.require: passkey)."
+      ? "Approvals here need one of these (approvals.require: passkey)."
       : "They approve calls where approvals.require is passkey.";
     const list =
       passkeys.length === 0
-        ? html`<p class="soft">You have none. Register the first yourself, before an agent runs: whoever has this session can.</p>`
+        ? html`<p class="soft">You have none. Register the first yourself, before an agent runs: anybody who has this session can.</p>`
         : html`<ul class="plain">${passkeys.map((passkey) => renderPasskey(passkey, frame))}</ul>`;
     return renderSection(
       "passkeys",
@@ -93,7 +93,7 @@ export class PasskeyPages {
 
 function needed(form: URLSearchParams): CeremonyAnswer {
   const given = ceremonyAnswerIn(form);
-  if (given === undefined) throw new PasskeyError("the browser has sent no answer of a passkey");
+  if (given === undefined) throw new PasskeyError("the browser sent no answer of a passkey");
   return given;
 }
 
@@ -111,7 +111,7 @@ function renderPasskey({ id, addedAt }: Passkey, frame: Frame): Markup {
 
 function renderAdding(passkeys: readonly Passkey[], frame: Frame): Markup {
   const isFirst = passkeys.length === 0;
-  const text = isFirst ? "Register a passkey" : "Register another, with one that you have";
+  const text = isFirst ? "Register a passkey" : "Register another, confirmed with one that you have";
   return renderForm(
     `${BASE}/me/passkeys`,
     frame,

@@ -1,4 +1,4 @@
-/** A console behind HTTP of Node.js: on a port of its own on loopback, or as a part of another server. */
+/** A console behind a Node.js HTTP server: on its own loopback port, or as a part of another server. */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -47,10 +47,10 @@ export class LoopbackServer {
   }
 
   /**
-   * @param port 0 for one that is free.
-   * @param name by which browsers reach it. With `localhost`, which passkeys need, it listens on `::1` too, so that nobody else
-   * answers under that name there.
-   * @throws Error where it cannot listen.
+   * @param port 0 for any free port.
+   * @param name the host name in the console's address. With `localhost`, which passkeys need, it also listens on `::1`, so that no
+   * other process answers there under that name.
+   * @throws Error if it cannot listen.
    */
   static async listen(port: number, name: typeof HOST | "localhost" = HOST): Promise<LoopbackServer> {
     const server = await listenAt(HOST, port);
@@ -60,7 +60,7 @@ export class LoopbackServer {
       try {
         servers.push(await listenAt("::1", taken));
       } catch (error) {
-        // Without IPv6 nobody listens there.
+        // Without IPv6, no process listens there.
         if ((error as NodeJS.ErrnoException).code === "EADDRINUSE") {
           server.close();
           throw error;

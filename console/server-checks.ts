@@ -1,11 +1,11 @@
 /**
- * What is known of servers since somebody asked them: whether each answers, since when, and how its tools differ from those that programs
- * are typed by. Opening a page starts no server. A check is asked for, goes on after the answer, and counts for its viewer alone, as
- * each has their own logins.
+ * Checks of servers: whether each answers, since when, and how its tools differ from the generated ones, which give programs their
+ * types. Opening a page starts no server. A viewer requests a check, which continues after the response. Only that viewer sees its
+ * outcome, because each viewer has their own logins.
  */
 import type { Viewer } from "./viewer.ts";
 
-/** How the tools of a server differ from those that were generated. Tools are named by their protocol names. */
+/** How the tools of a server differ from the generated ones. Tools have their protocol names. */
 export interface ServerDifference {
   readonly added: readonly string[];
   readonly removed: readonly string[];
@@ -13,13 +13,13 @@ export interface ServerDifference {
   readonly changed: readonly { readonly tool: string; readonly diff: readonly string[] }[];
 }
 
-/** What asking one server for its tools has shown. */
+/** The outcome of asking one server for its tools. */
 export interface CheckedServer {
   /** Its configured name. */
   readonly server: string;
   /** Why it does not answer, in one line; `undefined` where it does. */
   readonly why?: string | undefined;
-  /** `undefined` where its tools are as they were generated, or it does not answer. */
+  /** `undefined` if its tools match the generated ones, or it does not answer. */
   readonly difference?: ServerDifference | undefined;
 }
 
@@ -31,14 +31,14 @@ export type CheckServers = (
 
 /** A server at its last check. Times are milliseconds since 1970. */
 export interface KnownServer extends CheckedServer {
-  /** The first of the checks in a row that found the same: that it answers, or that it does not. */
+  /** The time of the first of the latest checks that all found the same: that it answers, or that it does not. */
   readonly since: number;
 }
 
 /** The last check of a viewer. */
 export interface LastCheck {
   readonly isUnderWay: boolean;
-  /** When it ended; `undefined` before the first has. */
+  /** When it ended; `undefined` before the first check has ended. */
   readonly at: number | undefined;
   readonly servers: ReadonlyMap<string, KnownServer>;
   /** Why no server could be asked. */
@@ -64,7 +64,7 @@ export class ServerChecks {
     return this.#last.get(principal) ?? NEVER;
   }
 
-  /** Begins a check, unless one of this viewer is under way. False where too many others are. */
+  /** Begins a check, unless one of this viewer is in progress. Returns false if too many others are. */
   begin(viewer: Viewer, signal: AbortSignal): boolean {
     const before = this.of(viewer);
     if (before.isUnderWay) return true;

@@ -18,10 +18,10 @@ const PLACES = [
 ] as const;
 type Place = (typeof PLACES)[number][0];
 
-/** What every page of one request has. */
+/** What every page of one request shows. */
 export interface Frame {
   readonly session: Session;
-  /** The project, by its folder. */
+  /** The name of the project's folder. */
   readonly project: string;
   /** How many questions wait for the viewer. */
   readonly waiting: number;
@@ -69,7 +69,7 @@ ${renderThemes()}
   return renderDocument({ ...page, assets, top, feed: true, token: session.token, waiting });
 }
 
-/** Renders a page for somebody who is not known yet. */
+/** Renders a page for somebody without a session. */
 export function renderBarePage(
   page: Pick<ConsolePage, "title" | "header" | "main">,
   assets: AssetNames,

@@ -1,6 +1,6 @@
 /**
- * What a viewer sees: their own things, everything of the project where they sit at its machine, and another's where a rule permits
- * it. The gate of `project/` decides about another's, as it does for every other way to it, and notes what it hands out.
+ * What a viewer sees: their own records, everything of the project if they sit at its machine, and records of others if a rule permits
+ * it. The gate of `project/` decides about the records of others, as it does for every other endpoint, and audits what it releases.
  */
 
 import type { ArchiveStore } from "../archive/archive-store.ts";
@@ -16,7 +16,7 @@ import {
 import { identityOf } from "../protocol/run-context.ts";
 import type { Rights, Viewer } from "./viewer.ts";
 
-/** How long a decision about a listed record is valid. A feed need not ask again for each event. */
+/** How long a decision about a listed record is valid, so that a feed need not ask again for each event. */
 const DECIDED_MS = 2_000;
 const MAX_DECIDED = 2_000;
 
@@ -35,7 +35,7 @@ export class Sight {
     return this.rights.runs === "all";
   }
 
-  /** Whether a rule may let them see another's. */
+  /** Whether a rule may let them see records of others. */
   get seesOthers(): boolean {
     return this.seesAll || this.rights.gate !== undefined;
   }
@@ -44,7 +44,7 @@ export class Sight {
     return principal === this.viewer.principal;
   }
 
-  /** @param runId the run that is handed out, where it is more than a line in a list. */
+  /** @param runId the run that is shown, if it is more than a line in a list. */
   async mayRead(of: Owner, runId?: string): Promise<boolean> {
     if (this.seesAll || this.isOwn(of)) return true;
     const { gate } = this.rights;
@@ -53,7 +53,7 @@ export class Sight {
     return this.#recently(["read", of], () => gate({ action: "read_runs", of }));
   }
 
-  /** Where the configured groups of its person do not decide it, the groups do that are in its record. */
+  /** If the configured groups of its principal do not decide, the groups in its record do. */
   async mayList(
     { principal, run_id: runId }: ListedRun,
     archive: Pick<ArchiveStore, "read">,
@@ -64,7 +64,7 @@ export class Sight {
     return run !== undefined && this.mayRead(ownerOf(run));
   }
 
-  /** @param isAnswered whether they have answered it, which is noted. */
+  /** @param isAnswered whether they have answered it, which the audit log notes. */
   async mayAnswer(
     { owner, request }: Pick<ListedQuestion, "owner" | "request">,
     isAnswered = false,

@@ -1,10 +1,10 @@
 /**
- * Who looks at the console, and how ptc knows: a session, sealed in a cookie that only the browser of that person has. Nothing of it
- * is in a process, so that each process with the same keys knows it, and a process of its own forgets all with its key.
+ * Who uses the console, and how ptc knows: a session, sealed in a cookie that only the browser of that person has. No process
+ * keeps it: every process with the same keys accepts it, and when a process with its own key ends, its sessions end.
  *
- * A session begins in one of two ways: with the one-time address that `ptc console` prints, or with a login at an issuer. Each time it
- * is a new one: a browser never brings along the session that it will have. A request that changes something brings the session's token
- * in its form besides the cookie, and says that it comes from a page of the console.
+ * A session begins in one of two ways: with the one-time address that `ptc console` prints, or with a login at an issuer. Each time, ptc
+ * makes a new session: a browser never chooses the session that it will have. A request that changes something has the session's token
+ * in its form besides the cookie, and headers that say that it comes from a page of the console.
  */
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import * as z from "zod/mini";
@@ -15,12 +15,12 @@ import { type Sealer, SealingError } from "../secrets/sealing.ts";
 /** A person who looks at the console. */
 export interface Viewer {
   readonly principal: string;
-  /** What others call them; the principal where nothing is known. */
+  /** The display name; the principal if no name is known. */
   readonly name: string;
   readonly groups?: readonly string[] | undefined;
   /** Whether their login lets them answer questions; by default it does. */
   readonly approves?: boolean | undefined;
-  /** Whether their login lets them ask for the audit log of everybody. */
+  /** Whether their login lets them request the audit log of everybody. */
   readonly audits?: boolean | undefined;
 }
 
@@ -30,7 +30,7 @@ export interface Rights {
   readonly runs: "own" | "all";
   /** Whose lines of the audit log they see. `asked`: everybody's where the gate permits it, and otherwise their own. */
   readonly audit: "own" | "asked" | "all";
-  /** Decides about what is another's. Without it they see nothing of another's. */
+  /** Decides about the records of others. If absent, the viewer sees none of them. */
   readonly gate?: ((access: Access, runId?: string) => Promise<boolean>) | undefined;
   /** Whether they answer the questions that wait for them. */
   readonly approves: boolean;
@@ -40,7 +40,7 @@ export interface Rights {
   readonly saves: boolean;
 }
 
-/** Decides what a viewer may see and do. It is asked for each request, so that a changed rule counts at once. */
+/** Decides what a viewer may see and do. It runs for each request, so that a changed rule takes effect at once. */
 export type RightsOf = (viewer: Viewer) => Promise<Rights>;
 
 const Session = z.object({
@@ -61,21 +61,21 @@ export type Session = z.infer<typeof Session>;
 
 const SESSION_MS = 12 * 60 * 60_000;
 const MAX_REVOKED = 10_000;
-/** What a browser keeps in one cookie, its name and attributes included. */
+/** The most that a browser keeps in one cookie, including name and attributes. */
 const MAX_COOKIE_CHARS = 4_000;
 const LIMITS = { maxBytes: 16 * 1024, maxDepth: 8 };
 
 interface SessionsOptions {
   sealer: () => Promise<Sealer>;
   now: () => number;
-  /** Where browsers reach the console. A cookie with the prefix `__Host-` needs HTTPS, so that on loopback it has another name. */
+  /** Where browsers reach the console. A cookie with the prefix `__Host-` needs HTTPS, so on loopback it has another name. */
   origin: string;
 }
 
 export class Sessions {
   readonly #options: SessionsOptions;
   readonly #isSecure: boolean;
-  /** Sessions that were ended here before their time. */
+  /** Sessions that were ended here before they expired. */
   readonly #revoked = new Set<string>();
   /** By principal: sessions that began before this time are ended, except one. */
   readonly #alone = new Map<string, { id: string; untilMs: number }>();
@@ -85,7 +85,7 @@ export class Sessions {
     this.#isSecure = options.origin.startsWith("https:");
   }
 
-  /** Begins a session. @returns its `Set-Cookie`; `undefined` where there is more in it than a browser keeps. */
+  /** Begins a session. @returns its `Set-Cookie`; `undefined` if it is larger than a browser keeps. */
   async begin(viewer: Viewer): Promise<string | undefined> {
     const { now } = this.#options;
     const random = () => randomBytes(18).toString("base64url");
@@ -99,20 +99,20 @@ export class Sessions {
     return cookie.length > MAX_COOKIE_CHARS ? undefined : cookie;
   }
 
-  /** The session of a request; `undefined` where it has none that counts. */
+  /** The session of a request; `undefined` if it has no valid one. */
   async of(request: Request): Promise<Session | undefined> {
     const session = await this.opened("session", Session, this.value(request, "session"));
     return session !== undefined && this.counts(session) ? session : undefined;
   }
 
-  /** Whether a session is neither over nor ended here. */
+  /** Whether a session has neither expired nor been ended here. */
   counts({ id, until, viewer }: Session): boolean {
     const alone = this.#alone.get(viewer.principal);
     const isEnded = alone !== undefined && alone.id !== id && until - SESSION_MS <= alone.untilMs;
     return until > this.#options.now() && !this.#revoked.has(id) && !isEnded;
   }
 
-  /** Ends every other session of the same principal in this process. Those that begin later count. */
+  /** Ends every other session of the same principal in this process. Sessions that begin later are valid. */
   endOthers({ id, viewer }: Session): void {
     this.#alone.delete(viewer.principal);
     const [oldest] = this.#alone.keys();
@@ -127,7 +127,7 @@ export class Sessions {
     return this.cookie("session", "", 0);
   }
 
-  /** A cookie of the console, which no script of a page reads. It comes along with links from elsewhere, and with no form from there. */
+  /** A cookie of the console, which scripts of pages cannot read. Browsers send it with links from other sites, but not with their forms. */
   cookie(name: string, value: string, maxAgeMs: number): string {
     const secure = this.#isSecure ? "; Secure" : "";
     return `${this.#name(name)}=${value}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${Math.floor(maxAgeMs / 1_000)}${secure}`;
@@ -137,11 +137,11 @@ export class Sessions {
     const wanted = `${this.#name(name)}=`;
     const pairs = (request.headers.get("cookie") ?? "").split(/; */);
     const found = pairs.filter((pair) => pair.startsWith(wanted));
-    // Two of one name: somebody else has set one of them.
+    // Two cookies of one name: another site has set one of them.
     return found.length === 1 ? found[0]?.slice(wanted.length) : undefined;
   }
 
-  /** Only a host itself sets a cookie with that prefix. Ports share cookies, so that the port is part of the other name. */
+  /** Only a host itself can set a cookie with that prefix. Ports share cookies, so the other name contains the port. */
   #name(name: string): string {
     return this.#isSecure
       ? `__Host-ptc-console-${name}`

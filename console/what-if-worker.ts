@@ -1,6 +1,6 @@
 /**
- * Decides about archived calls with a rule that somebody supposes and without it. Both the rule and the arguments are what people and
- * programs chose, and reading or comparing them may take any time, so that this runs in a thread of its own.
+ * Decides archived calls with and without a supposed rule. People and programs choose the rule and the arguments, and
+ * parsing or comparing them may take any time, so this runs in its own thread.
  */
 
 import { readJson } from "../base/json.ts";
@@ -26,7 +26,7 @@ let opened: Opened | undefined;
 let state = new RunState();
 let context: RunContext | undefined;
 
-// The budget of a turn is for the rule alone.
+// The time limit of a turn is for the rule alone.
 await loadCedar().catch(() => {});
 
 serveTurns<WhatIfQuestion, WhatIfAnswer>(async (question) => {
@@ -60,7 +60,7 @@ async function open({
 }
 
 async function judge(call: CallToJudge): Promise<JudgedCall> {
-  if (opened === undefined || context === undefined) throw new Error("no rule and no run were named");
+  if (opened === undefined || context === undefined) throw new Error("no rule or no run was given");
   const { history } = state.begin({ namespacedName: call.name }, call.seq);
   const { tool } = call;
   if (tool === undefined || call.json === undefined) return undefined;

@@ -2,17 +2,17 @@
 import type { Scope } from "../configuration/configuration.ts";
 import type { RunContext } from "../protocol/run-context.ts";
 
-/** Somebody whose request may be answered. */
+/** An authenticated sender of a request. */
 export interface Caller {
   /** On whose behalf programs run: the principal, with groups and a name. */
   readonly context: RunContext;
-  /** What the token may be used for. What no rule permits, no scope permits. */
+  /** What the token may be used for. A scope permits nothing that rules do not permit. */
   readonly scopes: ReadonlySet<Scope>;
 }
 
-/** Why a request is not answered. Messages go to whoever sent it, and say nothing of anybody. */
+/** Why a request is refused. Messages go to its sender, and reveal nothing about anybody. */
 export interface Refusal {
-  /** As RFC 6750 (section 3.1) has them. `invalid_request`: there is no token. `temporarily_unavailable`: whose it is cannot be found out now. */
+  /** The codes of RFC 6750 (section 3.1). `invalid_request`: there is no token. `temporarily_unavailable`: ptc cannot identify its owner now. */
   readonly error: "invalid_request" | "invalid_token" | "insufficient_scope" | "temporarily_unavailable";
   readonly message: string;
 }
@@ -21,12 +21,12 @@ export interface Refusal {
 export interface Authenticator {
   /**
    * @param authorization the header of that name; `undefined` where there is none.
-   * @param address from where the request comes.
+   * @param address the address that the request comes from.
    */
   authenticate(authorization: string | undefined, address?: string): Promise<Caller | Refusal>;
   /** What clients read to find out where to log in (RFC 9728), without `resource`. */
   readonly resourceMetadata: Readonly<Record<string, unknown>>;
-  /** The scopes that clients are told to ask for. */
+  /** The scopes that clients should request. */
   readonly requestedScopes: readonly string[];
 }
 
@@ -41,20 +41,20 @@ export function invalidToken(message: string): Refusal {
 const MAX_SUBJECT_CHARS = 255;
 
 /**
- * The principal of somebody whom an issuer knows: issuer, `#` and subject. No issuer has a `#` in it (RFC 8414, section 2), so that no
- * two have the same principal, and none is `local`.
+ * The principal of somebody whom an issuer knows: issuer, `#` and subject. No issuer contains a `#` (RFC 8414, section 2), so no
+ * two people have the same principal, and none is `local`.
  *
- * @returns `undefined` for a subject that is no text of 1 to 255 visible characters (OpenID Connect Core, section 2).
+ * @returns `undefined` for a subject that is not a text of 1 to 255 visible characters (OpenID Connect Core, section 2).
  */
 export function principalOf(issuer: string, subject: unknown): string | undefined {
   if (typeof subject !== "string" || subject === "" || subject.length > MAX_SUBJECT_CHARS) return undefined;
   return /^[^\p{C}\p{Z}]+(?: [^\p{C}\p{Z}]+)*$/u.test(subject) ? `${issuer}#${subject}` : undefined;
 }
 
-/** The issuer of ptc's own tokens, which is no URL. */
+/** The issuer of ptc's own tokens, which is not a URL. */
 const OWN_ISSUER = "token";
 
-/** The principal of whoever has a token of this name. */
+/** The principal of a token of this name. */
 export function principalOfToken(name: string): string {
   return `${OWN_ISSUER}#${name}`;
 }

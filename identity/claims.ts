@@ -1,4 +1,4 @@
-/** What an issuer says of somebody, as ptc takes it. Pure. */
+/** How ptc reads an issuer's claims about somebody. Pure. */
 import { isObject } from "../base/json.ts";
 import type { IssuerSettings, Scope } from "../configuration/configuration.ts";
 import { SCOPES } from "../configuration/settings/http-settings.ts";
@@ -11,7 +11,7 @@ const MAX_CLIENT_CHARS = 256;
 const NAMES = ["name", "preferred_username", "email"];
 const EVERYBODY = "*";
 
-/** The caller of whom an issuer says this. @param claims of a token whose signature, issuer, audience and times are right. */
+/** The caller whom an issuer's claims describe. @param claims of a token whose signature, issuer, audience and times are valid. */
 export function callerOf(
   claims: Readonly<Record<string, unknown>>,
   { issuer, claims: names, scopes }: Pick<IssuerSettings, "issuer" | "claims" | "scopes">,
@@ -35,13 +35,13 @@ export function callerOf(
   };
 }
 
-/** The client that a token was given to (RFC 9068, section 2.2; RFC 7662, section 2.2; OpenID Connect Core, section 2, `azp`). */
+/** The client to which a token was issued (RFC 9068, section 2.2; RFC 7662, section 2.2; OpenID Connect Core, section 2, `azp`). */
 function clientIn({ client_id, azp }: Readonly<Record<string, unknown>>): { clientId?: string } {
   const named = [client_id, azp].find((each) => typeof each === "string" && each !== "");
   return named === undefined ? {} : { clientId: String(named).slice(0, MAX_CLIENT_CHARS) };
 }
 
-/** The scopes of ptc that somebody has. */
+/** The ptc scopes that somebody has. */
 function scopesOf(
   claims: Readonly<Record<string, unknown>>,
   groups: readonly string[],
@@ -53,7 +53,7 @@ function scopesOf(
   return new Set(SCOPES.filter((each) => (mapped[each] ?? [each]).some(has)));
 }
 
-/** The value of a claim. A claim whose own name has a dot comes first, as `https://example.com/groups` does. */
+/** The value of a claim. A claim whose name itself contains a dot has precedence, such as `https://example.com/groups`. */
 function claimAt(claims: Readonly<Record<string, unknown>>, path: string): unknown {
   if (Object.hasOwn(claims, path)) return claims[path];
   let at: unknown = claims;

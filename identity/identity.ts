@@ -1,7 +1,7 @@
 /**
- * Who is asking, over HTTP. A request brings a bearer token: one of ptc's own, one that an issuer has signed, or one about which an issuer
- * is asked. What comes out is a principal, which is issuer and subject, with groups and scopes; everything else in ptc goes by that. A
- * token itself goes no further than this folder, but for the exchange of it that a server's `auth` asks for (`callerToken`).
+ * Authenticates requests over HTTP. A request has a bearer token: one of ptc's own, one that an issuer has signed, or one that ptc
+ * introspects at an issuer. The result is a principal (issuer and subject) with groups and scopes, on which everything else in ptc depends. A
+ * token itself does not leave this folder, except for the token exchange that a server's `auth` configures (`callerToken`).
  */
 import { decodeJwt } from "jose";
 import { clock } from "../base/clock.ts";
@@ -24,7 +24,7 @@ export interface IdentityOptions {
   onWarning: (message: string) => void;
 }
 
-/** What finds out who asks, as `http.auth` says; `undefined` where nobody is asked who they are. Nothing is fetched before it is needed. */
+/** The authentication that `http.auth` configures; `undefined` if it configures none. Nothing is fetched before it is needed. */
 export function openAuthenticator(
   configuration: Pick<Configuration, "directory" | "storage" | "http">,
   { env, onWarning }: IdentityOptions,
@@ -61,7 +61,7 @@ async function readSecret(
   return secret.prefix + (await sources.read(secret, AbortSignal.timeout(SECRET_PATIENCE_MS)));
 }
 
-/** The issuers at which ptc asks who sits at a browser, with its client there. Their secrets are read each time. */
+/** The issuers at which people log in with a browser, with ptc's client there. Their secrets are read each time. */
 export async function browserIssuers({ http }: Pick<Configuration, "http">, env: EnvironmentVariables) {
   const known = (http.auth?.issuers ?? []).flatMap(({ issuer, login, claims: { subject }, off }) =>
     login === undefined || off !== undefined ? [] : [{ issuer, subject, ...login }],
@@ -73,7 +73,7 @@ export async function browserIssuers({ http }: Pick<Configuration, "http">, env:
 
 const SECRET_PATIENCE_MS = 10_000;
 
-/** Bearer tokens (RFC 6750), in the header alone. */
+/** Bearer tokens (RFC 6750), accepted only in the header. */
 class BearerTokens implements Authenticator {
   readonly resourceMetadata: Readonly<Record<string, unknown>>;
   readonly requestedScopes: readonly string[];
@@ -106,7 +106,7 @@ class BearerTokens implements Authenticator {
     return { ...caller, context: { ...caller.context, callerToken: () => token } };
   }
 
-  /** Somebody's own tokens are bound by what binds the groups that they are in now. */
+  /** Rules and limits for the owner's current groups also apply to the owner's tokens. */
   async #learnGroups({ context: { principal, groups } }: Caller): Promise<void> {
     try {
       await this.#tokens?.learnGroups(principal, groups);
@@ -142,7 +142,7 @@ class BearerTokens implements Authenticator {
   }
 }
 
-/** Which issuer a token says that it is of. Nothing is believed of it by that. */
+/** The issuer that a token claims. The claim is not verified here. */
 function issuerIn(token: string): string | undefined {
   try {
     return decodeJwt(token).iss;
@@ -151,7 +151,7 @@ function issuerIn(token: string): string | undefined {
   }
 }
 
-/** What clients ask an issuer for: what is set, else the scopes of ptc that it has to grant by their own names. */
+/** The scopes that clients request: the configured ones, else the ptc scopes that the issuer grants under their own names. */
 function scopesToAsk({ settings: { requestScopes, scopes } }: Issuer): readonly string[] {
   return requestScopes ?? SCOPES.filter((scope) => scopes[scope] === undefined);
 }

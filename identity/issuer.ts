@@ -1,6 +1,6 @@
 /**
- * One issuer of `http.auth.issuers`, whose word ptc takes: tokens that it has signed are checked here with its keys, and others are
- * asked about. Both go by libraries; what is ours is how long an answer is waited for, how large it may be, and how long it counts.
+ * One trusted issuer of `http.auth.issuers`: this module verifies tokens that it has signed with its keys, and introspects
+ * others. Libraries do both; this module decides how long to wait for an answer, how large it may be, and how long it is valid.
  */
 import { createHash } from "node:crypto";
 import { createRemoteJWKSet, customFetch, errors, type JWTVerifyGetKey, jwtVerify } from "jose";
@@ -15,14 +15,14 @@ import { callerOf } from "./claims.ts";
 
 const PATIENCE_MS = 5_000;
 const MAX_ANSWER_BYTES = 1024 * 1024;
-/** A token may name a key that is not known yet. How soon the keys are looked for again then, and how long they count. */
+/** A token may name an unknown key. How soon ptc then fetches the keys again, and how long they are valid. */
 const REFETCH_AFTER_MS = 30_000;
 const KEYS_COUNT_MS = 10 * 60_000;
-/** How long metadata counts, and how soon it is looked for again when it could not be had. */
+/** How long metadata is valid, and how soon ptc fetches it again after a failure. */
 const METADATA_COUNTS_MS = 60 * 60_000;
 const RETRY_AFTER_MS = 2_000;
 const MAX_ANSWERS = 10_000;
-/** How many tokens that never counted an issuer is asked about, of one address and of all. */
+/** How many never accepted tokens ptc introspects, for one address and for all. */
 const UNKNOWN_OF_ONE = { burst: 30, perSecond: 0.5 };
 const UNKNOWN_OF_ALL = { burst: 300, perSecond: 10 };
 
@@ -35,7 +35,7 @@ interface IssuerOptions {
   onWarning: (message: string) => void;
 }
 
-/** An answer to the question whose an opaque token is. */
+/** An answer of the introspection endpoint about an opaque token. */
 interface Answer {
   caller: Promise<Caller | Refusal>;
   until: number;
@@ -44,10 +44,10 @@ interface Answer {
 export class Issuer {
   readonly settings: IssuerSettings;
   readonly #options: IssuerOptions;
-  /** Of tokens that count, and of all others, which anybody can make up, so that these push none of those out. */
+  /** Answers about valid tokens, and about all others. Anybody can make up the latter, so they must not evict the former. */
   readonly #answers = new RecentlyUsed<string, Answer>({ maxEntries: MAX_ANSWERS });
   readonly #refusals = new RecentlyUsed<string, Answer>({ maxEntries: MAX_ANSWERS });
-  /** For tokens that are not known to have counted. */
+  /** The rate limits for tokens that were never accepted. */
   readonly #allowance: Allowance;
   #metadata: { value: Promise<oauth.AuthorizationServer>; until: number } | undefined;
   #keys: { url: string; set: JWTVerifyGetKey } | undefined;
@@ -58,7 +58,7 @@ export class Issuer {
     this.#allowance = new Allowance(UNKNOWN_OF_ONE, UNKNOWN_OF_ALL, () => options.clock.monotonicMs());
   }
 
-  /** Whether tokens are asked about that are not signed. */
+  /** Whether ptc introspects unsigned tokens. */
   get answers(): boolean {
     return this.settings.introspection !== undefined;
   }
@@ -87,9 +87,9 @@ export class Issuer {
   }
 
   /**
-   * The caller of a token about which this issuer is asked (RFC 7662). An answer counts for some seconds, and so does a refusal.
+   * The caller of a token, by introspection at this issuer (RFC 7662). Answers, refusals included, are valid for some seconds.
    *
-   * @param address from where the token comes. Of tokens that never counted, the issuer is asked about some of one address at a time.
+   * @param address the address that the token comes from. The number of never accepted tokens of one address is limited.
    */
   async introspect(token: string, address = ""): Promise<Caller | Refusal> {
     const { introspection } = this.settings;
@@ -152,7 +152,7 @@ export class Issuer {
     return callerOf({ ...said }, { ...this.settings, claims });
   }
 
-  /** Its keys, which the library fetches when a token names one that is not known, and not too often. */
+  /** Its keys. The library fetches them when a token names an unknown key, but not too often. */
   async #keySet(): Promise<JWTVerifyGetKey> {
     const url = this.settings.jwksUrl ?? (await this.#discover()).jwks_uri;
     if (url === undefined) throw new Error("its metadata names no keys (jwks_uri)");
@@ -225,7 +225,7 @@ const WRONG_CLAIMS: Readonly<Record<string, string>> = {
   exp: "the token does not say when it expires",
 };
 
-/** What the libraries fetch with. An issuer on this machine may be reached without TLS, which the settings have checked. */
+/** The `fetch` options of the libraries. An issuer on this machine may be reached without TLS, which the settings have checked. */
 function insecure(url: string) {
   return {
     [oauth.customFetch]: boundedFetch,
@@ -233,7 +233,7 @@ function insecure(url: string) {
   };
 }
 
-/** Follows no redirects, and takes no large answer and none that is late. */
+/** Follows no redirects, and refuses large and late answers. */
 async function boundedFetch(url: string | URL, init: object = {}): Promise<Response> {
   const given = init as RequestInit;
   const limit = AbortSignal.timeout(PATIENCE_MS);

@@ -1,10 +1,10 @@
 /**
  * Tokens of ptc's own. Those of the project (`ptc token create`) are for agents in CI and others that no issuer knows: each is a
- * principal of its own. Those that a person makes in the console have an owner, and whoever has one acts as that person, with the groups
- * and scopes that they gave it. What permits something to a group permits it to a token that has the group; what forbids something to a
- * group, or limits it, binds each token of somebody in it: so a token escapes no rule and no limit of its owner. A token is shown once; what is kept is its digest,
- * from which nobody gets it back: in a private file of the project, or in the storage that several ptc share. There it is sealed, so that
- * who can write to the storage cannot make a token for somebody.
+ * separate principal. Those that a person makes in the console have an owner: anybody who has one acts as that person, with the groups
+ * and scopes that the person gave it. A permission of a group applies to a token that has the group. A prohibition or limit of a
+ * group applies to each token whose owner is in it: so a token escapes no rule and no limit of its owner. A token is shown once. ptc keeps only its digest,
+ * from which nobody can recover it, in a private file of the project or in the storage that several ptc share. There it is sealed, so that
+ * nobody who can write to the storage can make a token for somebody.
  */
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { mkdirSync, readFileSync } from "node:fs";
@@ -21,7 +21,7 @@ import { writePrivateFile } from "../system/private-file.ts";
 import { hideFromGit, PRIVATE_FOLDER_NAME } from "../system/private-folder.ts";
 import { type Caller, invalidToken, principalOfToken, type Refusal } from "./caller.ts";
 
-/** Tokens cannot be read or kept, or there is none of that name. The message is one line. */
+/** Tokens cannot be read or stored, or there is none of that name. The message is one line. */
 export class TokenError extends Error {
   override readonly name = "TokenError";
 }
@@ -33,11 +33,11 @@ const MAX_TOKENS = 1_000;
 /** Of one owner. */
 const MAX_OWNED = 20;
 const TOKEN_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
-/** How long what was read of the tokens counts, and so how long a revoked one does. */
+/** How long ptc caches the tokens, and thus how long it may still accept a revoked one. */
 const COUNTS_MS = 2_000;
 const LOCK_PATIENCE_MS = 10_000;
 
-/** What is kept of a token. Times are milliseconds since 1970. */
+/** The stored record of a token. Times are milliseconds since 1970. */
 const KeptToken = z.object({
   name: z.string(),
   digest: z.string(),
@@ -49,14 +49,14 @@ const KeptToken = z.object({
   expires_at: z.number(),
   /** The principal who made it for themselves; absent where it is one of the project. */
   owner: z.optional(z.string()),
-  /** The groups of the owner's logins. What binds these binds the token, which need not have them. */
+  /** The groups of the owner's logins. Prohibitions and limits of these apply to the token, which need not have them. */
   owner_groups: z.optional(z.array(z.string())),
 });
 export type KeptToken = z.infer<typeof KeptToken>;
-/** The second version has tokens that are narrowed. A ptc that knows nothing of that does not read it, and so widens none. */
+/** Version 2 has narrowed tokens. An older ptc does not read it, so it cannot widen one. */
 const Kept = z.object({ version: z.literal([1, 2]), tokens: z.array(KeptToken).max(MAX_TOKENS) });
 
-/** What a token is made of. */
+/** The properties of a new token. */
 interface NewToken {
   readonly groups: readonly string[];
   readonly scopes: readonly Scope[];
@@ -64,7 +64,7 @@ interface NewToken {
   readonly toolsets?: readonly string[] | undefined;
   /** Milliseconds since 1970. */
   readonly expiresAt: number;
-  /** The principal as whom it acts; absent for a token of the project. */
+  /** The principal that it acts as; absent for a token of the project. */
   readonly owner?: string | undefined;
   /** The groups of the owner's login, to which later logins add. */
   readonly ownerGroups?: readonly string[] | undefined;
@@ -74,11 +74,11 @@ function isNamed(token: KeptToken, name: string, owner: string | undefined): boo
   return token.name === name && token.owner === owner;
 }
 
-/** Where the tokens of a project are kept, as one text. */
+/** The storage of the tokens of a project, as one text. */
 interface TokenPlace {
   read(): Promise<string | undefined>;
   write(text: string): Promise<void>;
-  /** Runs work while nobody else changes them. */
+  /** Runs work while nobody else changes the tokens. */
   alone<T>(work: () => Promise<T>): Promise<T>;
 }
 
@@ -93,7 +93,7 @@ export class Tokens {
     this.#now = now;
   }
 
-  /** Opens the tokens of a project. Nothing is read or made before it is needed. */
+  /** Opens the tokens of a project. It reads and creates nothing before it is needed. */
   static open(
     configuration: Pick<Configuration, "directory" | "storage">,
     env: EnvironmentVariables,
@@ -105,9 +105,9 @@ export class Tokens {
   }
 
   /**
-   * Makes a token, and returns it: it is nowhere else.
+   * Makes a token, and returns it: ptc does not keep it.
    *
-   * @throws TokenError for what is no name, and where the same owner has one of this name, or has too many.
+   * @throws TokenError for an invalid name, and if the same owner has a token of this name, or too many.
    */
   async create(
     name: string,
@@ -136,8 +136,8 @@ export class Tokens {
   }
 
   /**
-   * Learns the groups of somebody's login: what binds those binds their tokens from now on. A login that names fewer takes none away,
-   * since logins through other clients may leave groups out. Nothing is written where all are known.
+   * Records the groups of somebody's login: prohibitions and limits of these apply to their tokens from now on. A login with fewer groups
+   * removes none, because logins through other clients may omit groups. It writes nothing if all groups are known.
    *
    * @throws TokenError
    */
@@ -154,12 +154,12 @@ export class Tokens {
     );
   }
 
-  /** The tokens by name, those that have expired too. @throws TokenError */
+  /** The tokens by name, including expired ones. @throws TokenError */
   async list(): Promise<KeptToken[]> {
     return (await this.#load()).toSorted((a, b) => (a.name < b.name ? -1 : 1));
   }
 
-  /** @param owner whose it is; `undefined` for one of the project. @throws TokenError where they have none of this name. */
+  /** @param owner the token's owner; `undefined` for one of the project. @throws TokenError if they have none of this name. */
   async revoke(name: string, owner?: string): Promise<void> {
     await this.#change((tokens) => {
       const left = tokens.filter((each) => !isNamed(each, name, owner));
@@ -169,12 +169,12 @@ export class Tokens {
     });
   }
 
-  /** The caller who has this token. @throws TokenError where tokens cannot be read. */
+  /** The caller with this token. @throws TokenError if tokens cannot be read. */
   async callerOf(token: string): Promise<Caller | Refusal> {
     if (!TOKEN.test(token)) return invalidToken("the token is not one of ptc's");
     const given = digestOf(token);
     let found: KeptToken | undefined;
-    // Every one is compared, so that the time says nothing of which.
+    // Every token is compared, so that the time does not reveal which one matches.
     for (const each of await this.#recent())
       if (timingSafeEqual(Buffer.from(each.digest, "base64url"), given)) found = each;
     if (found === undefined) return invalidToken("the token was revoked, or is not known");
@@ -248,10 +248,10 @@ function jsonOf(text: string): unknown {
 
 const KIND = "tokens";
 const NAME = "all";
-/** How JSON begins, and no sealed value. */
+/** The first character of JSON, which never begins a sealed value. */
 const OPENING_BRACE = 0x7b;
 
-/** Tokens stand in the storage as an earlier ptc kept them, or as somebody put them there: none counts. */
+/** The tokens in the storage are unsealed: an earlier ptc wrote them, or somebody else. None is valid. */
 class NotSealed extends TokenError {
   constructor() {
     super("the kept tokens are not sealed, so none counts; make them again: `ptc token create`");
@@ -286,7 +286,7 @@ export function tokensIn(documents: Documents, sealer: () => Promise<Sealer>): T
   };
 }
 
-/** A file that its user alone reads. It is replaced as a whole. */
+/** A file that only its user can read. It is replaced as a whole. */
 function fileIn(directory: string): TokenPlace {
   const folder = join(directory, PRIVATE_FOLDER_NAME);
   const path = join(folder, "tokens.json");

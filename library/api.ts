@@ -1,6 +1,6 @@
 /**
- * What is public of the library. It refers to no other file but the types of the settings: what a user's editor shows is this page.
- * What is declared here, and in the adapters, changes as docs/versions.md says.
+ * The public API of the library. It imports only the types of the settings, so that a user's editor shows this page.
+ * docs/versions.md says how declarations here and in the adapters may change.
  */
 
 import type { PtcConfig } from "./config.ts";
@@ -27,7 +27,7 @@ export interface StandardSchema<Input = unknown, Output = Input> {
   };
 }
 
-/** What a schema of the Standard Schema interface says of a value. */
+/** The outcome of validating a value with a schema of the Standard Schema interface. */
 export type StandardResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | {
@@ -37,30 +37,30 @@ export type StandardResult<Output> =
       }[];
     };
 
-/** What describes arguments and results of functions. */
+/** A schema of a function's arguments or result. */
 export type Schema = StandardSchema<never, unknown> | StandardSchema | JsonSchema;
 
-/** What a function gets of a value that its `input` describes. */
+/** The type of the arguments that a function receives, from its `input`. */
 export type OutputOf<S> = S extends {
   readonly "~standard": { readonly types?: { readonly output: infer O } | undefined };
 }
   ? O
   : Record<string, unknown>;
 
-/** What a function returns of a value that its `output` describes. */
+/** The type of the value that a function returns, from its `output`. */
 export type InputOf<S> = S extends {
   readonly "~standard": { readonly types?: { readonly input: infer I } | undefined };
 }
   ? I
   : unknown;
 
-/** What a function is called with beside its arguments. */
+/** The second argument of a function: the context of the call. */
 export interface ToolContext {
   /** The subject of the principal on whose behalf the program runs. */
   readonly principal: string;
-  /** Aborts when nobody waits for the answer any more: the run was cancelled, or the time of the call is over. */
+  /** Aborts when nobody waits for the answer any more: the run was cancelled, or the call timed out. */
   readonly signal: AbortSignal;
-  /** Tells those who follow the run how far the call has come. */
+  /** Reports the progress of the call to those who follow the run. */
   readonly onProgress: (report: { progress: number; total?: number; message?: string }) => void;
 }
 
@@ -73,22 +73,22 @@ export interface ToolDefinition<Input extends Schema, Output extends Schema> {
   readonly input?: Input;
   /** The result. Without it, programs get `any`. */
   readonly output?: Output;
-  /** As MCP has them. A tool that says nothing counts as one that may change something, and is not asked about by default. */
+  /** As MCP defines them. A tool without annotations counts as one that may change something; by default, nobody is asked about it. */
   readonly annotations?: {
     readonly readOnlyHint?: boolean;
     readonly destructiveHint?: boolean;
     readonly idempotentHint?: boolean;
     readonly openWorldHint?: boolean;
   };
-  /** What its results carry, as `labels` of a server. */
+  /** The labels of its results, as `labels` of a server. */
   readonly labels?: readonly string[];
   /** Which labels may flow into it, as `accepts` of a server; by default all. */
   readonly accepts?: readonly string[];
-  /** Milliseconds that one call may take; by default `execution.tool_call_timeout_seconds`. */
+  /** The time limit of a call in milliseconds; by default `execution.tool_call_timeout_seconds`. */
   readonly timeoutMs?: number;
   /**
-   * Does the work. Its arguments have passed `input`, and what it returns passes `output` and becomes JSON. What it throws is a
-   * `ToolError` in the program, which reads the message.
+   * Does the work. ptc validates the arguments with `input` and the result with `output`, and turns the result into JSON. An error that
+   * it throws becomes a `ToolError` in the program, which reads the message.
    */
   readonly execute: (
     input: OutputOf<Input>,
@@ -110,12 +110,12 @@ export interface FunctionTool {
 }
 
 /**
- * A tool of another SDK, which is taken as it is: of the AI SDK (`tool` of `ai`), of LangChain (`tool` of `@langchain/core/tools`) or of the
+ * A tool of another SDK, which ptc uses as it is: of the AI SDK (`tool` of `ai`), of LangChain (`tool` of `@langchain/core/tools`) or of the
  * OpenAI Agents SDK (`tool` of `@openai/agents`). Where its SDK would ask its user before a call, ptc asks.
  */
 export type SdkTool = AiSdkTool | LangChainTool | OpenAiAgentsTool;
 
-/** A tool of the AI SDK. It needs `execute`. What it yields last is its result. */
+/** A tool of the AI SDK. It needs `execute`. The last value that it yields is its result. */
 export interface AiSdkTool {
   readonly inputSchema: unknown;
   // biome-ignore lint/suspicious/noExplicitAny: the SDK's types depend on its schemas.
@@ -138,7 +138,7 @@ export interface OpenAiAgentsTool {
   readonly invoke: (context: any, input: string, details?: any) => Promise<unknown>;
 }
 
-/** On whose behalf programs run: policy, credentials, approvals, audit and archive go by it. A text is a subject without groups. */
+/** On whose behalf programs run. Policy, credentials, approvals, audit and archive depend on it. A string is a subject without groups. */
 export type Principal = string | { readonly subject: string; readonly groups?: readonly string[] };
 
 /** A call that policy wants a person to decide. It holds no secrets. */
@@ -147,11 +147,11 @@ export interface ApprovalQuestion {
   /** `mcp__<server>__<tool>`. */
   readonly tool: string;
   readonly arguments: unknown;
-  /** Why it is asked about, where a rule says so. */
+  /** Why a person is asked, if a rule says so. */
   readonly reason?: string | undefined;
-  /** Where its values come from, a line for each argument of which that is known. */
+  /** Where its values come from: a line for each argument whose origin is known. */
   readonly origins?: readonly string[] | undefined;
-  /** Whether this tool was asked about in this run before. */
+  /** Whether somebody was asked about this tool earlier in this run. */
   readonly isAgain: boolean;
   /** What the program will change from this call on, with `approvals.mode: plan`. */
   readonly plan?: Plan | undefined;
@@ -164,7 +164,7 @@ export interface Plan {
   /** Identifies the plan. */
   readonly digest: string;
   readonly calls: readonly PlannedCall[];
-  /** Why more calls may follow; absent where the program makes these and no other. Whatever else it calls is asked about. */
+  /** Why more calls may follow; absent if the program makes only these. Any other call needs an answer of its own. */
   readonly more?: string | undefined;
 }
 
@@ -178,9 +178,9 @@ export interface PlannedCall {
   readonly arguments: unknown;
   /** Whether an answer to the question can approve it: it needs an approval, and its values are known or come from earlier calls. */
   readonly isApprovable: boolean;
-  /** Whether an answer can keep it for a question of its own, because a later read brings a value of it. */
+  /** Whether an answer can defer it to a question of its own, because one of its values comes from a later read. */
   readonly isKeepable: boolean;
-  /** What else is known of it, in lines: where values come from that are not known yet, and whether it needs an approval. */
+  /** Further facts, one line each: where values come from that are not known yet, and whether the call needs an approval. */
   readonly notes: readonly string[];
 }
 
@@ -197,7 +197,7 @@ export interface ApprovalAnswer {
   readonly atMost?: number;
   /** Who answered, for the audit log. */
   readonly by?: string;
-  /** Why it is not allowed. The program reads it. */
+  /** Why the call is denied. The program reads it. */
   readonly reason?: string;
 }
 
@@ -210,19 +210,19 @@ export type Approve = (
   signal: AbortSignal,
 ) => ApprovalAnswer | "later" | Promise<ApprovalAnswer | "later">;
 
-/** What a server of the configuration asks a person in the middle of a call. Its own texts are quoted in `message`, and hold no secrets. */
+/** A question that a configured server asks a person during a call (elicitation). `message` quotes the server's texts, without secrets. */
 export type Elicitation = {
   readonly runId: string;
   /** The configured name of the server. */
   readonly server: string;
-  /** The tool during whose call it asks, as `mcp__<server>__<tool>`, where that is known. */
+  /** The tool whose call asks, as `mcp__<server>__<tool>`, if known. */
   readonly tool?: string | undefined;
   /** What a person reads: who asks, and the server's text, each line of it marked. */
   readonly message: string;
 } & (
   | {
       readonly mode: "form";
-      /** The fields of the form, as MCP has them (2025-11-25, "Requested Schema"). */
+      /** The fields of the form, as MCP defines them (2025-11-25, "Requested Schema"). */
       readonly requestedSchema: {
         readonly type: "object";
         readonly properties: Readonly<Record<string, JsonSchema>>;
@@ -232,7 +232,7 @@ export type Elicitation = {
   | { readonly mode: "url"; readonly url: string }
 );
 
-/** What a person has answered, as MCP has it. `content` has the values of a form's fields. */
+/** A person's answer, as MCP defines it. `content` has the values of a form's fields. */
 export type ElicitationAnswer =
   | {
       readonly action: "accept";
@@ -241,7 +241,7 @@ export type ElicitationAnswer =
   | { readonly action: "decline" | "cancel" };
 
 /**
- * Answers what a server asks in the middle of a call. Values that do not fit the form, and an error, fail the call. `signal` aborts
+ * Answers what a server asks during a call. Values that do not fit the form, and an error, fail the call. `signal` aborts
  * when the answer is no longer wanted.
  */
 export type OnElicit = (
@@ -274,22 +274,22 @@ export type RunEvent = { readonly runId: string } & (
     }
 );
 
-/** For whom something is done, who is asked, and who follows it. What is left out is as `createPtc` was given it. */
+/** For whom ptc acts, who is asked, and who follows. Omitted members are those of `createPtc`. */
 export interface CallOptions {
   readonly principal?: Principal;
   readonly approve?: Approve;
-  /** Answers what servers ask. Without it, a call whose server asks something fails. */
+  /** Answers what servers ask during calls. Without it, a call whose server asks something fails. */
   readonly onElicit?: OnElicit;
   /**
-   * The conversation with a model that it belongs to. Where data is labelled, what a model was shown stays with its
-   * conversation; by default a principal has one.
+   * The conversation with a model that it belongs to. If data is labelled, the labels that a model has seen belong to its
+   * conversation. By default, a principal has one conversation.
    */
   readonly conversation?: string;
   /** What the user has said in it, in the user's own words and not in the model's. */
   readonly said?: string | readonly string[];
-  /** Cancels it: the sandbox is killed, and calls in progress are called off. */
+  /** Cancels it: ptc kills the sandbox and cancels the calls in progress. */
   readonly signal?: AbortSignal;
-  /** Follows it, a few milliseconds behind. It may be slow or fail: the run goes on. */
+  /** Receives its events, a few milliseconds late. If it is slow or fails, the run continues. */
   readonly onEvent?: (event: RunEvent) => void;
   /** The trace that it belongs to (W3C Trace Context, `traceparent`). */
   readonly traceparent?: string;
@@ -312,7 +312,7 @@ export interface RunOptions extends CallOptions {
 /** How a program is rehearsed. */
 export type PlanOptions = Omit<RunOptions, "session" | "approve" | "onElicit" | "onEvent">;
 
-/** The line that reports a run, sealed by the host. */
+/** The report of a run, one line of JSON that the host seals. */
 export interface Envelope {
   readonly run_id: string;
   readonly trace_id: string;
@@ -344,7 +344,7 @@ export interface RunFailure {
   readonly retryable: boolean;
 }
 
-/** A block of content, as MCP has them (2025-11-25, "Tool Result"). */
+/** A content block, as MCP defines it (2025-11-25, "Tool Result"). */
 export type ContentBlock =
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "image" | "audio"; readonly data: string; readonly mimeType: string }
@@ -368,25 +368,25 @@ export type ContentBlock =
 
 /** One call of a program that has ended. */
 export interface RunCall {
-  /** Its number within the run, from 1, in the order in which calls began. */
+  /** Its number within the run, from 1, in the order of starting. */
   readonly seq: number;
   readonly tool: string;
   readonly arguments: unknown;
   readonly durationMs: number;
   readonly ok: boolean;
-  /** What was decided about it, such as `allowed`, `approved-once` or `denied`. */
+  /** The decision about it, such as `allowed`, `approved-once` or `denied`. */
   readonly decision: string;
   /** Why it failed. */
   readonly error?: RunFailure | undefined;
 }
 
-/** What a program would do, by its rehearsal alone. */
+/** What a program would do, as far as its rehearsal shows. */
 export type Planned =
   /** It would change nothing. */
   | { readonly kind: "unchanged" }
   /** It would change something. */
   | { readonly kind: "changes"; readonly plan: Plan }
-  /** Its rehearsal failed before it came to any change. */
+  /** Its rehearsal failed before any change. */
   | { readonly kind: "failed"; readonly error: RunFailure };
 
 /** A run that waits for an approval. */
@@ -397,7 +397,7 @@ export interface Waiting {
   readonly expiresAt: Date;
 }
 
-/** What a program came to. */
+/** The outcome of a program. */
 export interface Run {
   /** Whether it succeeded. */
   readonly ok: boolean;
@@ -406,7 +406,7 @@ export interface Run {
   /** Why it failed; `undefined` where it succeeded. `ApprovalPending` where it waits. */
   readonly error: RunFailure | undefined;
   readonly envelope: Envelope;
-  /** The text that a model gets of it. */
+  /** The text that a model reads about it. */
   readonly text: string;
   /** What the program emitted. */
   readonly emitted: readonly ContentBlock[];
@@ -423,7 +423,7 @@ export interface PendingApproval extends Waiting {
   readonly isAnswered: boolean;
 }
 
-/** What a model gets of a call of one of ptc's tools. */
+/** What a model receives for a call of one of ptc's tools. */
 export interface ToolReply {
   readonly text: string;
   /** The text, and what a program emitted. */
@@ -431,34 +431,34 @@ export interface ToolReply {
   readonly isError: boolean;
   /** Of a program. */
   readonly run?: Run | undefined;
-  /** Present where what it called waits for an approval. */
+  /** Present if its program waits for an approval. */
   readonly waiting?: Waiting | undefined;
 }
 
-/** One of ptc's tools for models: its definition, and the function that it stands for. */
+/** One of ptc's tools for models: its definition and its function. */
 export interface PtcTool {
   readonly name: string;
   readonly title?: string | undefined;
   readonly description: string;
   readonly inputSchema: JsonSchema;
   readonly annotations?: Readonly<Record<string, unknown>> | undefined;
-  /** Calls it with a model's arguments, which are checked. Never rejects for what a model did. */
+  /** Calls it with a model's arguments, which it checks. Never rejects because of a mistake of the model. */
   execute(args: unknown, options?: CallOptions): Promise<ToolReply>;
 }
 
-/** What a replay came to. */
+/** The outcome of a replay. */
 export interface Replay {
-  /** Whether the program did just the same. */
+  /** Whether the program did exactly the same. */
   readonly same: boolean;
   /** How it differs, in one line. */
   readonly divergence?: string | undefined;
   readonly envelope: Envelope;
 }
 
-/** How ptc is opened. Everything may be left out. */
+/** The options of `createPtc`. All are optional. */
 export interface PtcOptions extends Pick<CallOptions, "principal" | "approve" | "onElicit"> {
   /**
-   * The path of a `ptc.yaml`, which is followed while it is edited; or what would stand in it, as an object. Without it there are
+   * The path of a `ptc.yaml`, whose edits take effect while ptc runs, or its content as an object. Without it, there are
    * no servers, and every setting has its default.
    */
   readonly config?: string | PtcConfig;
@@ -467,7 +467,7 @@ export interface PtcOptions extends Pick<CallOptions, "principal" | "approve" | 
    * of other SDKs.
    */
   readonly tools?: Readonly<Record<string, FunctionTool | SdkTool>>;
-  /** Receives failures that belong to no run, one line each; by default they are process warnings. */
+  /** Receives failures that belong to no run, one line each. By default, they are process warnings. */
   readonly onWarning?: (message: string) => void;
   /** The folder that relative paths, `.ptc` and its archive start from, unless `config` is a file; by default the working directory. */
   readonly cwd?: string;
@@ -475,31 +475,31 @@ export interface PtcOptions extends Pick<CallOptions, "principal" | "approve" | 
   readonly env?: Readonly<Record<string, string | undefined>>;
 }
 
-/** An open ptc. Several in one process do not meet. */
+/** An open ptc. Several in one process are independent. */
 export interface Ptc extends AsyncDisposable {
   /**
    * Runs a program. Failures of the program, of a server and of the sandbox are in the result.
    *
-   * @throws PtcError for a program or options that cannot be used, and when too many programs run already.
+   * @throws PtcError if the program or an option cannot be used, or too many programs run already.
    */
   run(code: string, options?: RunOptions): Promise<Run>;
   /**
-   * Rehearses a program, whatever `approvals.mode` says: calls that only read are made, nothing is changed, and nobody is asked. The
-   * archive does not have it; the audit log has its calls, marked.
+   * Rehearses a program, whatever `approvals.mode` says: it makes the calls that only read, changes nothing, and asks nobody. The
+   * archive does not record it; the audit log records its calls and marks them.
    *
    * @throws PtcError as `run` does.
    */
   plan(code: string, options?: PlanOptions): Promise<Planned>;
   /**
-   * Goes on with a run that waits, once its question is answered: by `answer`, by `approve`, or before. What it has called stays
-   * called.
+   * Continues a run that waits, once its question is answered: by `answer`, by `approve`, or earlier. It does not repeat calls that
+   * it has made.
    *
    * @throws PtcError `no_ticket` where nothing waits under it, `unanswered`, `answered` where `answer` comes too late.
    */
   resume(ticket: string, options?: CallOptions & { readonly answer?: ApprovalAnswer }): Promise<Run>;
   /** The questions that wait, the oldest first. They outlive the process. @throws PtcError */
   approvals(options?: Pick<CallOptions, "principal">): Promise<readonly PendingApproval[]>;
-  /** Answers a question without going on. @throws PtcError as `resume` does. */
+  /** Answers a question and does not continue the run. @throws PtcError as `resume` does. */
   answer(ticket: string, answer: ApprovalAnswer, options?: Pick<CallOptions, "principal">): Promise<void>;
   /**
    * Runs a recorded run again, without calling anything.
@@ -519,17 +519,17 @@ export interface Ptc extends AsyncDisposable {
    * principal, and stay as they are.
    */
   listTools(options?: CallOptions): Promise<readonly PtcTool[]>;
-  /** What a model should be told once, as the system prompt. */
+  /** Instructions for a model, to put once into its system prompt. */
   readonly instructions: string;
-  /** Ends sandboxes, servers and everything else that is open. Runs in progress are cancelled. */
+  /** Cancels runs in progress, and ends sandboxes, servers and everything else that is open. */
   close(): Promise<void>;
 }
 
-/** Why something could not be done. */
+/** Why an operation failed. */
 export type PtcErrorCode =
   /** The configuration, a tool, a program or an option cannot be used. */
   | "invalid"
-  /** The most programs that may run and wait do so already. */
+  /** The limit of running and waiting programs is reached. */
   | "busy"
   /** This machine can start no sandbox. */
   | "no_sandbox"
@@ -541,10 +541,10 @@ export type PtcErrorCode =
   | "answered"
   /** A run is not in the archive, or cannot be replayed; or the archive cannot be used. */
   | "archive"
-  /** It was closed. */
+  /** This ptc was closed. */
   | "closed";
 
-/** What ptc could not do, in one line that says what is wrong, where, and what to do. It holds no secrets. */
+/** A failed operation. The message is one line that says what is wrong, where, and what to do. It holds no secrets. */
 export class PtcError extends Error {
   override readonly name = "PtcError";
   readonly code: PtcErrorCode;
@@ -556,7 +556,7 @@ export class PtcError extends Error {
 }
 
 /**
- * Makes a tool of a function of your program. The types of its arguments and its result come from the schemas; with a JSON Schema,
+ * Makes a function of your program a tool. The types of its arguments and its result come from the schemas; with a JSON Schema,
  * they are unknown.
  */
 export function tool<Input extends Schema = JsonSchema, Output extends Schema = JsonSchema>(

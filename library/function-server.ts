@@ -21,15 +21,15 @@ import {
 } from "./api.ts";
 import { functionToolOf, UnusableToolError } from "./sdk-tools.ts";
 
-/** Names that are tools' in every language and client. */
+/** Names that are valid for a tool in every language and client. */
 const NAME = /^[A-Za-z0-9._-]{1,64}$/;
 const NO_ARGUMENTS: JsonSchema = { type: "object", properties: {}, additionalProperties: false };
 const MAX_ISSUES = 5;
 
-/** A connection of functions is an object in memory. */
+/** A connection to functions is an object in memory. */
 const MAX_PRINCIPALS = 10_000;
 
-/** What a tool may say of itself. */
+/** The members of a tool. */
 const MEMBERS: Readonly<Record<keyof FunctionTool, true>> = {
   description: true,
   title: true,
@@ -43,9 +43,9 @@ const MEMBERS: Readonly<Record<keyof FunctionTool, true>> = {
 };
 
 /**
- * The tools of a program, with those of other SDKs made into tools of ptc.
+ * The tools of a program. Tools of other SDKs become tools of ptc.
  *
- * @throws PtcError for one that no program could call, or that says something which ptc does not know.
+ * @throws PtcError for a tool that no program could call, or that has a member unknown to ptc.
  */
 export async function readTools(
   tools: Readonly<Record<string, FunctionTool | SdkTool>>,
@@ -80,7 +80,7 @@ function wrongTool(name: string): (why: string) => PtcError {
 /**
  * The server of the functions of a program; `undefined` where there are none.
  *
- * @param callTimeoutMs the time of a call of a function that names none.
+ * @param callTimeoutMs the time limit of a call of a function without one.
  * @throws PtcError for a function that no program could call.
  */
 export function functionServer(
@@ -104,7 +104,7 @@ export function functionServer(
       tools: Object.fromEntries(entries.map(([name, { labels, accepts }]) => [name, { labels, accepts }])),
     },
     piiAllowed: [],
-    // A function learns on whose behalf it is called.
+    // A function receives the principal on whose behalf it is called.
     shared: false,
     use: { ...OWN_USE.use, maxConnections: MAX_PRINCIPALS },
     off: undefined,
@@ -114,7 +114,7 @@ export function functionServer(
     const wrong = wrongTool(name);
     if (!NAME.test(name)) throw wrong("the name must be 1 to 64 letters, digits, `.`, `_` or `-`");
     if (!isObject(given) || typeof given.execute !== "function")
-      throw wrong("is no tool; make one with tool({ description, input, output, execute })");
+      throw wrong("is not a tool; make one with tool({ description, input, output, execute })");
     const { title, description, input, output, annotations, timeoutMs, execute } = given;
     if (timeoutMs !== undefined && !(timeoutMs > 0 && timeoutMs <= 86_400_000))
       throw wrong("timeoutMs must be more than 0 and at most 86400000 milliseconds");
@@ -138,7 +138,7 @@ export function functionServer(
   }
 }
 
-/** The JSON Schema of a schema, without what only says which draft it is of. */
+/** The JSON Schema of a schema, without the member that names its draft. */
 function schemaOf(schema: Schema, side: "input" | "output", wrong: (why: string) => PtcError): JsonSchema {
   const shape = Object(schema) as Record<string, unknown>;
   const field = isStandard(schema)
@@ -165,7 +165,7 @@ function standardSchemaOf(
       vendor === "valibot"
         ? "wrap it in toStandardJsonSchema of @valibot/to-json-schema"
         : "use a newer version of it, or give a JSON Schema";
-    throw wrong(`${side} is a schema of ${vendor} that cannot tell its JSON Schema; ${how}`);
+    throw wrong(`${side} is a schema of ${vendor} that does not provide its JSON Schema; ${how}`);
   }
   try {
     return jsonSchema[side]({ target: "draft-2020-12" });
@@ -180,7 +180,7 @@ function isStandard(schema: Schema): schema is StandardSchema {
   return (typeof schema === "object" || typeof schema === "function") && "~standard" in schema;
 }
 
-/** What a schema makes of a value: defaults are filled in, and what it does not name may be left out. A JSON Schema changes nothing. */
+/** Parses a value with a schema, which may fill in defaults and drop members that it does not name. A JSON Schema changes nothing. */
 async function pass(schema: Schema | undefined, value: unknown, what: string): Promise<unknown> {
   if (schema === undefined || !isStandard(schema)) return value;
   const result: StandardResult<unknown> = await schema["~standard"].validate(value);

@@ -63,24 +63,24 @@ import {
 } from "./api.ts";
 import { checkOptions, principalOf, readAnswer } from "./options.ts";
 
-/** The most conversations whose state is held. That of one who has not been here for long is begun anew. */
+/** The most conversations whose state ptc holds. Beyond that, the one unused the longest starts anew. */
 const MAX_CONVERSATIONS = 1_000;
 const PATIENCE_MS = 2_000;
 const MAX_REASON_CHARS = 300;
 
 type Definitions = Awaited<ReturnType<McpConnection["listTools"]>>;
 
-/** An open ptc, with what carries it to models by other ways than calls. */
+/** An open ptc, with connections for code that speaks MCP. */
 export class OpenPtc implements Ptc {
   readonly #defaults: PtcOptions;
   readonly #open: OpenService;
   readonly #onClose: () => void;
   readonly #connections = new Map<string, { connection: McpConnection; requests: number }>();
-  /** Connections that others carry. */
+  /** Connections whose messages others carry. */
   readonly #carried = new Set<McpConnection>();
-  /** Runs that are not in the archive yet. */
+  /** Runs that are not archived yet. */
   readonly #recording = new Set<Promise<unknown>>();
-  /** The definitions that everybody has, and those of principals, by who they are to rules. */
+  /** The tool definitions for everybody, and those for principals, by their identity in rules. */
   #own: Definitions = [];
   readonly #definitions = new RecentlyUsed<string, Definitions>({ maxEntries: MAX_CONVERSATIONS });
   #instructions = "";
@@ -219,7 +219,7 @@ export class OpenPtc implements Ptc {
     return this.tools(options);
   }
 
-  /** What was listed for a principal. Nothing was for one that is none: whatever is called for it says so. */
+  /** The tools listed for a principal. An invalid principal has none: any call for it reports the error. */
   #listedFor(options: CallOptions) {
     try {
       return this.#definitions.get(this.#whoOf(options));
@@ -255,7 +255,7 @@ export class OpenPtc implements Ptc {
     return this.#open.service;
   }
 
-  /** Who is asked instead of a client; `undefined` where nobody is. */
+  /** Who is asked instead of a client; `undefined` if nobody is. */
   asks(options: CallOptions): { ask: AskPerson } | undefined {
     const approve = this.#approveOf(options);
     const { onElicit = this.#defaults.onElicit } = options;
@@ -284,14 +284,14 @@ export class OpenPtc implements Ptc {
     return this.#during(options, async (connection) => {
       const watch = new Watch(options, (recorded) => this.#note(recorded));
       const answer = await connection.callTool(name, args, this.#request(connection, options, watch));
-      // A tool that is hidden from the principal is answered for as one that does not exist.
+      // The answer for a tool that is hidden from the principal is that of one that does not exist.
       if (answer === undefined) return watch.replyOf(errorReply(`there is no tool '${oneLine(name)}'`));
       if (answer.kind === "question") throw new Error("a question was handed out that a function answers");
       return watch.replyOf(answer.reply);
     });
   }
 
-  /** Does something for one conversation. What is known of it stays for the next time. */
+  /** Runs work for one conversation, and keeps the state of the conversation for the next time. */
   async #during<T>(options: CallOptions, work: (connection: McpConnection) => Promise<T>): Promise<T> {
     this.#refuseClosed();
     const context = this.#contextOf(options);
@@ -379,7 +379,7 @@ export class OpenPtc implements Ptc {
   }
 }
 
-/** Follows one program, and tells what came of it. */
+/** Follows one program and reports its outcome. */
 class Watch implements RequestObserver {
   readonly #calls: RunCall[] = [];
   readonly #onEvent: ((event: RunEvent) => void) | undefined;
@@ -394,7 +394,7 @@ class Watch implements RequestObserver {
   }
 
   readonly onEvent: RequestObserver["onEvent"] = (event) => {
-    // What was missed may have been the end.
+    // The missed events may include the end.
     if (event.kind === "missed") return this.#ended.resolve();
     const { context: _, ...told } = event;
     this.#runId = told.runId;
@@ -436,7 +436,7 @@ class Watch implements RequestObserver {
     };
     const told = { text, content, isError: reply.isError === true, ...(waiting && { waiting }) };
     if (executed === undefined) return told;
-    // Events come a moment later than what they tell of.
+    // Events arrive a moment after what they report.
     if (this.#onEvent !== undefined && executed.suspended === undefined) await this.#ended.promise;
     const { envelope, emitted } = executed;
     const result = handedOver(envelope.result);
@@ -458,13 +458,13 @@ class Watch implements RequestObserver {
     try {
       this.#onEvent?.(event);
     } catch (error) {
-      // Whoever follows a run has no part in it.
+      // An observer must not affect the run.
       warnInProcess(`onEvent failed: ${messageOf(error)}`);
     }
   }
 }
 
-/** The result as the program that ptc is a library of gets it: none that could change a prototype where its members are copied. */
+/** The result for the embedding program. A result that could change a prototype when its members are copied is refused. */
 function handedOver(result: ExecutedProgram["envelope"]["result"]): ExecutedProgram["envelope"]["result"] {
   const at = result.ok ? findPrototypeMember(result.data) : undefined;
   if (at === undefined) return result;
@@ -494,7 +494,7 @@ function asking(
   };
 }
 
-/** What `approve` says. Where it fails, the question stays open, and the program that ptc is a library of learns why. */
+/** Calls `approve`. If it fails, the question stays open, and a warning tells the embedding program why. */
 async function decide(
   request: Pending["request"],
   approve: Approve | undefined,
@@ -560,17 +560,17 @@ function givenOf(code: string, { data, language, timeoutMs, typecheck, session }
   });
 }
 
-/** Why a program was not run. */
+/** Why a program did not run. */
 function notDone(text: string): PtcError {
   return new PtcError(/^\[Script/.test(text) ? "busy" : "invalid", text.split("\n").join(" "));
 }
 
-/** What a dry run came to, as the program that ptc is a library of gets it. */
+/** The outcome of a dry run, for the embedding program. */
 function plannedFor(outcome: PlannedProgram["outcome"]): Planned {
   return outcome.kind === "changes" ? { kind: "changes", plan: planFor(outcome.plan) } : outcome;
 }
 
-/** A plan as the program that ptc is a library of gets it. */
+/** A plan for the embedding program. */
 function planFor(plan: NonNullable<Pending["request"]["plan"]>): Plan {
   const { digest, calls, more } = plan;
   const keepable = keepableCalls(plan);
@@ -603,7 +603,7 @@ export function warnInProcess(message: string): void {
   process.emitWarning(message, "PtcWarning");
 }
 
-/** Does something whose expected errors become `PtcError`s. Faults of ptc are thrown as they are. */
+/** Runs work and turns its expected errors into `PtcError`s. Faults of ptc are thrown unchanged. */
 export async function plainly<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -1,6 +1,6 @@
 /**
- * Checks what a program gives: plain JavaScript has no types that would. A misspelled option would otherwise be no option, such as
- * a principal who is not there, and a program would run on behalf of somebody else.
+ * Checks the options of the embedding program, because plain JavaScript has no types that would. Without this check, ptc would ignore
+ * a misspelled option, such as the principal, and a program would run on behalf of somebody else.
  */
 
 import { isBuiltin } from "node:module";
@@ -23,7 +23,7 @@ import {
   type RunOptions,
 } from "./api.ts";
 
-/** What a value of an option has to be, as far as it is looked at here. */
+/** The kind of value that an option needs, as far as it is checked here. */
 type Kind = "any" | "function" | "mapping";
 type Kinds<Options> = Readonly<Record<keyof Options, Kind>>;
 
@@ -72,7 +72,7 @@ const KNOWN = {
 };
 
 /**
- * Refuses a Node.js without what ptc uses, as the command does (`cli/ptc.js`), before something fails that says nothing of it.
+ * Refuses a Node.js that lacks what ptc uses, as the command does (`cli/ptc.js`), before something fails with an unrelated error.
  *
  * @throws PtcError
  */
@@ -86,7 +86,7 @@ export function checkNode(): void {
   );
 }
 
-/** Refuses options that a function has not, and callbacks that are none. @throws PtcError */
+/** Refuses unknown options, and callbacks that are not functions. @throws PtcError */
 export function checkOptions(of: keyof typeof KNOWN, options: object): void {
   const kinds: Readonly<Record<string, Kind>> = KNOWN[of];
   for (const [name, value] of Object.entries(options)) {
@@ -105,7 +105,7 @@ function unknownOption(of: string, name: string, known: readonly string[]): PtcE
   return invalid(`${of} has no option '${visibleLine(name).slice(0, 80)}'; ${advice}`);
 }
 
-/** On whose behalf; by default that of the user who has started this process. @throws PtcError for nobody. */
+/** The principal of an option; by default the user who started this process. @throws PtcError for an empty subject. */
 export function principalOf(principal: Principal = localPrincipal()): Viewer {
   const { subject, groups }: { subject: unknown; groups?: unknown } =
     typeof principal === "string" ? { subject: principal } : Object(principal);
@@ -119,7 +119,7 @@ export function principalOf(principal: Principal = localPrincipal()): Viewer {
 
 const HOW = "a function of the program that ptc is a library of";
 
-/** An answer of `approve`, or to a ticket. @param plan that of the question. @throws PtcError for what says neither yes nor no. */
+/** An answer of `approve`, or to a ticket. @param plan the plan of the question. @throws PtcError for an answer that says neither yes nor no. */
 export function readAnswer(answer: ApprovalAnswer | "later", plan: Plan | undefined): GivenAnswer {
   if (answer === "later") return LATER;
   if (!isObject(answer) || typeof answer.allow !== "boolean")

@@ -1,6 +1,6 @@
 /**
- * ptc in a program of yours: `createPtc` opens it, and `tool` makes a tool of a function. It is made of what `ptc serve` is made of
- * (`service.ts`): only questions go to a function instead of a client, and functions are one more server.
+ * ptc in a program of yours: `createPtc` opens it, and `tool` makes a function a tool. It uses the same parts as `ptc serve`
+ * (`service.ts`), with two differences: questions go to a function instead of a client, and functions are one more server.
  */
 
 import { join, resolve } from "node:path";
@@ -53,11 +53,11 @@ interface OpenedConfiguration {
   configuration: Configuration;
   following: Pick<FollowedConfiguration, "refresh" | "use" | "problem"> | undefined;
   env: Readonly<Record<string, string | undefined>>;
-  /** Removes what was made for it. May be called twice. */
+  /** Removes its temporary files. May be called twice. */
   close: () => void;
 }
 
-/** The configuration with the functions as one more server. A file is followed while it is edited. */
+/** The configuration with the functions as one more server. Edits of a file take effect while ptc runs. */
 async function openConfiguration({
   config = {},
   tools = {},
@@ -101,12 +101,12 @@ async function openConfiguration({
       close: () => file.stop(),
     };
   }
-  // JSON is YAML, and an object is checked as a file is.
+  // JSON is YAML, so an object is checked like a file.
   const found = { file: "config", path: join(cwd, "config"), text: jsonOf(config) };
   const read = withFunctions(configurationOf(found, { env, cwd }));
   let own: OwnProcess | undefined;
   const hasServers = read.servers.some(({ transport }) => transport !== "functions");
-  // Modules of an object's servers are this process's own: there is no file that they could stand beside.
+  // The modules of an object's servers belong to this process: there is no file beside which to write them.
   if (hasServers) own = openState(env);
   return {
     configuration: own === undefined ? read : { ...read, generated: join(own.state.path, "generated") },
@@ -120,6 +120,6 @@ function jsonOf(config: object): string {
   try {
     return JSON.stringify(config);
   } catch (error) {
-    throw new PtcError("invalid", `config: is not what JSON can carry: ${messageOf(error)}`);
+    throw new PtcError("invalid", `config: cannot be written as JSON: ${messageOf(error)}`);
   }
 }

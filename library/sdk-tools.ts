@@ -1,12 +1,12 @@
 /**
- * Takes tools that were made for the AI SDK, LangChain or the OpenAI Agents SDK as functions of ptc. An SDK is known by the shape of
- * its tools, so none is loaded here. A tool keeps all that its SDK holds about it: what its user would be asked about is asked about,
- * and a tool with something that only its SDK can apply is refused.
+ * Makes tools of the AI SDK, LangChain and the OpenAI Agents SDK functions of ptc. The shape of a tool identifies its SDK,
+ * so this module loads none. The rules of the SDK still apply to its tools: where the SDK would ask its user, ptc asks,
+ * and ptc refuses a tool with a rule that only its SDK can apply.
  */
 import { isObject, readJson } from "../base/json.ts";
 import type { FunctionTool, JsonSchema, Schema, SdkTool, ToolContext } from "./api.ts";
 
-/** Why a tool cannot be taken, as a predicate of it. */
+/** Why ptc cannot use a tool, as a predicate of the tool. */
 export class UnusableToolError extends Error {
   override readonly name = "UnusableToolError";
 }
@@ -15,9 +15,9 @@ type Shape = Readonly<Record<string, unknown>>;
 type Execute = (this: unknown, input: unknown, options: unknown) => unknown;
 
 /**
- * A tool of ptc, made of one of an SDK; the tool itself where it is no SDK's.
+ * A tool of ptc, made from one of an SDK; the tool itself if it is of no SDK.
  *
- * @throws UnusableToolError where its SDK alone could run it, or would hold it to something that ptc cannot.
+ * @throws UnusableToolError if only its SDK can run it, or apply its rules.
  */
 export async function functionToolOf(given: FunctionTool | SdkTool): Promise<FunctionTool> {
   const shape: Shape = Object(given);
@@ -56,7 +56,7 @@ async function aiSdkSchema(given: unknown): Promise<Schema> {
     : (schema as Schema);
 }
 
-/** What a generator of the AI SDK yields last is its result. What it yields before says how far it is. */
+/** The last value that a generator of the AI SDK yields is its result. Earlier values are progress. */
 async function lastOf(result: unknown): Promise<unknown> {
   if (!isObject(result) || !(Symbol.asyncIterator in result)) return result;
   let last: unknown;
@@ -84,7 +84,7 @@ function isToolMessage(result: unknown): boolean {
   return isObject(result) && "tool_call_id" in result && "content" in result;
 }
 
-/** What the OpenAI Agents SDK answers for a tool that has thrown, where the tool does not say what to answer then. */
+/** The answer of the OpenAI Agents SDK for a tool that throws and names no answer for that case. */
 const HIDDEN_FAILURE = "An error occurred while running the tool. Please try again.";
 
 /** `tool` of `@openai/agents`. */
@@ -132,7 +132,7 @@ function described(
   return { description: text, title };
 }
 
-/** A tool whose SDK would ask its user is asked about by default, as a destructive one is. */
+/** A tool whose SDK would ask its user needs approval by default, as a destructive one does. */
 function askedIf(asks: boolean): Pick<FunctionTool, "annotations"> {
   return asks ? { annotations: { destructiveHint: true } } : {};
 }

@@ -1,6 +1,6 @@
 /**
- * Who sits at a browser: the person logs in at an issuer of `http.auth`, as the client of ptc there (OpenID Connect, authorization
- * code with PKCE). What comes out is a principal, by which a login at a server is bound to the person that it is for.
+ * Identifies the person at a browser, who logs in at an issuer of `http.auth` through ptc's client there (OpenID Connect, authorization
+ * code with PKCE). The result is a principal, which binds a login at a server to the person that it is for.
  */
 import * as oauth from "oauth4webapi";
 import { messageOf } from "../base/faults.ts";
@@ -10,7 +10,7 @@ import { outgoingFetch } from "../system/outgoing.ts";
 
 /** ptc's own client at an issuer. */
 export interface BrowserIssuer {
-  /** As its tokens name it in `iss`. */
+  /** The issuer, exactly as its tokens name it in `iss`. */
   readonly issuer: string;
   readonly clientId: string;
   /** `undefined` for a public client. */
@@ -21,7 +21,7 @@ export interface BrowserIssuer {
   readonly subject: string;
 }
 
-/** The values that the same browser must return with the answer. They hold secrets. */
+/** The values that the same browser must return with the answer. They are secret. */
 export interface AskedBrowser {
   readonly issuer: string;
   readonly state: string;
@@ -36,7 +36,7 @@ export class IdentityError extends Error {
 
 const PATIENCE_MS = 15_000;
 
-/** Where the browser is sent to. @throws IdentityError */
+/** The address to which ptc redirects the browser. @throws IdentityError */
 export async function askBrowser(
   issuer: BrowserIssuer,
   redirectUri: string,
@@ -117,7 +117,7 @@ interface Known {
 
 const known = new RecentlyUsed<string, Known>({ maxEntries: MAX_ISSUERS });
 
-/** The metadata of an issuer. Anybody can begin a login, so that the issuer is not asked for each. @throws IdentityError */
+/** The metadata of an issuer. It is cached, because anybody can begin a login. @throws IdentityError */
 async function metadataOf({ issuer }: BrowserIssuer): Promise<oauth.AuthorizationServer> {
   let entry = known.get(issuer);
   if (entry === undefined || entry.until <= performance.now()) {

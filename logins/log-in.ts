@@ -22,20 +22,20 @@ export interface WaitingLogin {
   readonly issuer: string;
   /** The address on this machine to which the login redirects the browser. */
   readonly redirectUri: string;
-  /** Resolves when the login is kept. @throws UpstreamError when it failed, or was cancelled. */
+  /** Resolves when the login is stored. @throws UpstreamError if it failed or was cancelled. */
   readonly done: Promise<void>;
   /**
-   * Completes the login with the address at which a browser on another machine ended up; `done` settles accordingly. Returns what
-   * is wrong with any other address.
+   * Completes the login with the final address of a browser on another machine; `done` settles accordingly. For any other address,
+   * returns what is wrong with it.
    */
   paste(address: string): string | undefined;
-  /** Cancels the login. ptc keeps nothing of it. */
+  /** Cancels the login. ptc stores nothing of it. */
   cancel(reason: string): void;
 }
 
 export interface BeginOptions {
   env: EnvironmentVariables;
-  /** Has the storage that keeps logins. If absent, ptc keeps them for this user alone. */
+  /** The configuration with the storage of logins. If absent, ptc keeps them for this user alone. */
   configuration?: Partial<Pick<Configuration, "storage">> | undefined;
   /** By default `ownLoginSecrets`. */
   secrets?: LoginSecrets;
@@ -45,9 +45,9 @@ export interface BeginOptions {
 }
 
 /**
- * Begins the login of a principal at a server. `undefined` when the server asks for none.
+ * Begins the login of a principal at a server. `undefined` if the server asks for none.
  *
- * @throws UpstreamError when no login is possible, or none that can be trusted.
+ * @throws UpstreamError if no trustworthy login is possible.
  */
 export async function beginLogin(
   server: RemoteServer,
@@ -129,8 +129,8 @@ export async function beginLogin(
 }
 
 /**
- * Finds out where a person is to log in for a server, and registers ptc there where that is needed. `undefined` when the server
- * answers without a login.
+ * Finds the authorization server at which a person logs in for a server, and registers ptc there if necessary. `undefined` if the
+ * server answers without a login.
  *
  * @throws UpstreamError, AuthorizationError when no login is possible, or none that can be trusted.
  */
@@ -205,7 +205,7 @@ const MAX_HEADER_BYTES = 32 * 1024;
 type Answered = "foreign" | "good" | "bad";
 
 export interface CallbackListener {
-  /** Where the browser is sent back to. */
+  /** The address to which the login redirects the browser. */
   readonly redirectUri: string;
   close(): void;
 }
@@ -213,10 +213,10 @@ export interface CallbackListener {
 /**
  * Waits on this machine for the browser to come back from a login.
  *
- * @param port the one with which the client is registered; by default a free one.
- * @param name how the redirect names this machine. It is listened on as 127.0.0.1, which browsers try for either.
+ * @param port the port with which the client is registered; by default a free one.
+ * @param name the host name of the redirect. ptc listens on 127.0.0.1, which browsers try for every such name.
  * @param answer receives the query of each redirect.
- * @throws AuthorizationError when the port is taken.
+ * @throws AuthorizationError if the port is in use.
  */
 export async function listenForCallback(
   port: number | undefined,
@@ -251,8 +251,11 @@ export async function listenForCallback(
 
 const PAGES: Readonly<Record<Answered, [status: number, text: string]>> = {
   good: [200, "ptc is logged in. You can close this page."],
-  bad: [400, "ptc could not log in. It says why where it was started. You can close this page."],
-  foreign: [400, "This does not belong to the login that ptc waits for."],
+  bad: [
+    400,
+    "ptc could not log in. The reason is in the terminal where the login began. You can close this page.",
+  ],
+  foreign: [400, "This does not belong to the login that ptc is waiting for."],
 };
 
 function reply(response: ServerResponse, status: number, text: string): void {

@@ -1,4 +1,4 @@
-/** The logins of a user: where they are kept, what is known of them, which server can have one, and their end. */
+/** The logins of a user: their storage, their state, the servers that can have one, and logging out. */
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { clock } from "../base/clock.ts";
@@ -19,8 +19,8 @@ import { UpstreamError } from "../upstream/upstream-error.ts";
 import { SharedLogins } from "./shared-logins.ts";
 
 /**
- * Opens this user's logins, or those that several ptc share where the configuration has a storage. Nothing is read or made before
- * the first is looked for.
+ * Opens this user's logins, or those that several ptc share if the configuration has a storage. It reads and creates nothing
+ * before the first lookup.
  */
 export function openLoginStore(
   env: EnvironmentVariables,
@@ -39,7 +39,7 @@ export function loginKeyOf(principal: string, { name, url, auth }: RemoteServer)
   return { principal, server: name, url, clientId: auth?.clientId };
 }
 
-/** The server of that name, which can be logged in to. @throws UpstreamError that says why it cannot. */
+/** The server of that name, at which people can log in. @throws UpstreamError that says why they cannot. */
 export function loginServer({ servers }: Configuration, name: string): RemoteServer {
   const server = servers.find((each) => each.name === name || each.module === name);
   const refuse = (why: string) => new UpstreamError("start_failed", `server '${name}' ${why}`);
@@ -58,24 +58,24 @@ export function loginServer({ servers }: Configuration, name: string): RemoteSer
   if (server.auth.type === "client_credentials")
     throw refuse("has client_credentials in ptc.yaml: it gets its tokens without a login");
   if (server.auth.type === "caller")
-    throw refuse("is used with the token of whoever calls ptc over HTTP: it has no login of its own");
+    throw refuse("is used with the token of the caller over HTTP: it has no login of its own");
   return server;
 }
 
-/** The error of a server for what went wrong with its login. @throws anything else, as it is. */
+/** The error of a server for a failed login. @throws any other error, unchanged. */
 export function faultOf(server: string, error: unknown): UpstreamError {
   if (error instanceof UpstreamError) return error;
   if (!(error instanceof AuthorizationError)) throw error;
   return new UpstreamError("handshake_failed", `server '${server}' ${messageOf(error)}`, { cause: error });
 }
 
-/** How a server is authorized, and what ptc knows of the login without a request. */
+/** How a server is authorized, and what ptc knows about the login without a request. */
 export interface LoginStatus {
   server: string;
   /**
    * `logged_in`: there is a token, or ptc can get one without a person. `ended`: there was a login. `none`: there was none, and
-   * the server may not need one. `caller`: each caller over HTTP brings a token. `machine`: ptc.yaml has client credentials. `configured`: credentials are in headers or `env`,
-   * as far as there are any.
+   * the server may not need one. `caller`: each caller over HTTP brings a token. `machine`: ptc.yaml has client credentials. `configured`: credentials, if any,
+   * are in headers or `env`.
    */
   state: "logged_in" | "ended" | "none" | "machine" | "caller" | "configured";
   issuer?: string;
@@ -84,13 +84,13 @@ export interface LoginStatus {
   wantedScope?: string;
   /** In ISO 8601. */
   expiresAt?: string;
-  /** Whether an expired token is renewed without a person. */
+  /** Whether ptc can renew an expired token without a person. */
   renews?: boolean;
-  /** Where it is kept: a keyring, or a file. */
+  /** Where the login is stored: a keyring, or a file. */
   place?: string;
 }
 
-/** @throws UpstreamError when a login cannot be read. */
+/** @throws UpstreamError if a login cannot be read. */
 export async function loginStatus(
   { servers, ...configuration }: Pick<Configuration, "servers"> & Partial<Pick<Configuration, "storage">>,
   principal: string,
@@ -135,13 +135,13 @@ function describe(server: string, login: Login | undefined, place: string | unde
 export interface Logout {
   /** Whether there was a login. */
   wasLoggedIn: boolean;
-  /** Whether the authorization server forgot the tokens; `undefined` when it does not offer that, or there was none. */
+  /** Whether the authorization server revoked the tokens; `undefined` if it offers no revocation, or there was no login. */
   isRevoked: boolean | undefined;
-  /** Why it did not. */
+  /** Why it did not revoke them. */
   problem: string | undefined;
 }
 
-/** Forgets a login here, and has the authorization server forget its tokens where it offers that. @throws UpstreamError */
+/** Removes a login here, and revokes its tokens if the authorization server offers that. @throws UpstreamError */
 export async function logOut(
   server: RemoteServer,
   principal: string,

@@ -3,12 +3,12 @@
  *
  * A ceremony has two steps. First ptc makes a challenge: the digest of a statement that says what the passkey is used for (which
  * answer to which question, or which change of passkeys), by which principal, and until when, with a number that is used once. The
- * browser gets the statement sealed. Then the browser brings both back, and ptc acts by the statement alone: nothing else of that
- * request says what is approved. A statement counts once, for its principal, until its time. Which ones were used is kept beside the
- * passkeys, so that each process that shares the storage knows it.
+ * browser gets the statement sealed. Then the browser returns both, and ptc acts on the statement alone: nothing else in that
+ * request says what is approved. A statement is valid once, for its principal, until it expires. ptc stores the used statements beside the
+ * passkeys, so that each process that shares the storage knows them.
  *
- * The first passkey of a principal is registered by whoever has their session in the console. Every further change needs a passkey
- * that is there. A principal's passkeys belong to one address, whose host name is the RP ID.
+ * Anybody who has a session of a principal in the console can register that principal's first passkey. Every further change needs a
+ * registered passkey. A principal's passkeys belong to one address, whose host name is the RP ID.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { chmod, mkdir, readFile } from "node:fs/promises";
@@ -59,14 +59,14 @@ const Kept = z.object({
   version: z.literal(1),
   principal: z.string(),
   passkeys: z.array(Passkey),
-  /** The statements that were used and have not expired. */
+  /** The used statements that have not expired. */
   used: z.array(z.object({ nonce: z.string(), until: z.number() })),
 });
 type Kept = z.infer<typeof Kept>;
 
-/** Keeps the passkeys of principals. */
+/** Stores the passkeys of principals. */
 interface PasskeyStore {
-  /** Throws for content of another principal and for content that ptc did not write. Neither means that there are no passkeys. */
+  /** Throws for content of another principal and for content that ptc did not write, because neither means that there are no passkeys. */
   read(principal: string): Promise<Kept | undefined>;
   write(principal: string, kept: Kept): Promise<void>;
   withLock<T>(principal: string, work: () => Promise<T>): Promise<T>;
@@ -81,7 +81,7 @@ function nameOf(principal: string): string {
   return textDigest(principal).slice("sha256:".length).slice(0, 32);
 }
 
-/** Opens the passkeys of this user's state folder, or those that several ptc share where the configuration has a storage. */
+/** Opens the passkeys of this user's state folder, or those that several ptc share if the configuration has a storage. */
 export function openPasskeyStore(
   env: EnvironmentVariables,
   configuration: Partial<Pick<Configuration, "storage">> = {},
@@ -183,10 +183,10 @@ const Use = z.discriminatedUnion("kind", [
   /** A permission to register another passkey. */
   z.object({ kind: z.literal("add") }),
   z.object({ kind: z.literal("remove"), credential: z.string() }),
-  /** The registration itself, which a passkey permits unless it is the first. */
+  /** The registration itself, which another passkey must permit unless it is the first. */
   z.object({ kind: z.literal("register"), permittedBy: z.optional(z.string()) }),
 ]);
-/** What a passkey is used for. */
+/** The purpose of a use of a passkey. */
 export type PasskeyUse = z.infer<typeof Use>;
 
 const Statement = z.object({
@@ -198,13 +198,13 @@ const Statement = z.object({
 });
 type Statement = z.infer<typeof Statement>;
 
-/** What a browser gets for a ceremony. It brings `sealed` back with the answer of the authenticator. */
+/** What a browser receives for a ceremony. It returns `sealed` with the answer of the authenticator. */
 export interface Ceremony<Options> {
   readonly options: Options;
   readonly sealed: string;
 }
 
-/** What a browser brings back: the sealed statement, and the authenticator's answer as JSON. */
+/** What a browser returns: the sealed statement, and the authenticator's answer as JSON. */
 export interface CeremonyAnswer {
   readonly sealed: string;
   readonly response: string;
@@ -232,7 +232,7 @@ const CHALLENGE_MS = 5 * 60_000;
 const MAX_PASSKEYS = 20;
 const PURPOSE = "ptc passkey statement 1";
 const RP_NAME = "ptc console";
-/** EdDSA, ES256 and RS256 (COSE). Node.js warns of others, which are experimental there. */
+/** EdDSA, ES256 and RS256 (COSE). Node.js warns about others, which are experimental there. */
 const ALGORITHMS = [-8, -7, -257];
 
 /** The library is loaded when the first passkey is used. */
@@ -283,8 +283,8 @@ export class Passkeys {
   /**
    * Ends the use of a passkey.
    *
-   * @param kind of the use that is wanted. A statement of another kind does not count.
-   * @returns what the passkey was used for, and its id.
+   * @param kind the expected kind of use. A statement of another kind is refused.
+   * @returns the purpose of the use, and the id of the passkey.
    */
   async use<Kind extends PasskeyUse["kind"]>(
     principal: string,
@@ -328,7 +328,7 @@ export class Passkeys {
     const permitted = permission && (await this.use(principal, "add", permission));
     const passkeys = await this.#usable(principal);
     if (permitted === undefined && passkeys.length > 0)
-      throw new PasskeyError("another passkey is added with one that you have");
+      throw new PasskeyError("adding another passkey needs one that you have");
     if (passkeys.length >= MAX_PASSKEYS)
       throw new PasskeyError(`you have ${MAX_PASSKEYS} passkeys; remove one`);
     const permittedBy = permitted && { permittedBy: permitted.credential };
@@ -372,7 +372,8 @@ export class Passkeys {
         }),
       );
       const { id, publicKey, counter, transports } = registrationInfo.credential;
-      if (kept.passkeys.some((each) => each.id === id)) throw new PasskeyError("this passkey is registered");
+      if (kept.passkeys.some((each) => each.id === id))
+        throw new PasskeyError("this passkey is already registered");
       kept.passkeys.push({
         id,
         publicKey: Buffer.from(publicKey).toString("base64url"),
@@ -392,7 +393,7 @@ export class Passkeys {
     const { use, credential: permittedBy } = await this.use(principal, "remove", answer);
     await this.#change(principal, async (kept) => {
       const index = kept.passkeys.findIndex(({ id }) => id === use.credential);
-      if (index < 0) throw new PasskeyError("this passkey was removed before");
+      if (index < 0) throw new PasskeyError("this passkey was already removed");
       kept.passkeys.splice(index, 1);
     });
     const { credential } = use;
@@ -400,7 +401,7 @@ export class Passkeys {
     this.#options.onChange({ principal, event: "passkey_removed", credential, reason });
   }
 
-  /** The principal's passkeys, all of which are of this address. A console at another address gives nobody a first one. */
+  /** The principal's passkeys, if all belong to this address. With passkeys at another address, nobody registers a first one here. */
   async #usable(principal: string): Promise<readonly Passkey[]> {
     if (this.whyNone !== undefined) throw new PasskeyError(this.whyNone);
     const passkeys = await this.list(principal);
@@ -468,7 +469,7 @@ export class Passkeys {
   }
 }
 
-/** Notes that a statement was used. @throws PasskeyError where it was used before. */
+/** Records that a statement was used. @throws PasskeyError if it was used before. */
 function useUp(kept: Kept, { nonce, until }: Statement): void {
   if (kept.used.some((each) => each.nonce === nonce))
     throw new PasskeyError("this use of a passkey was counted before; load the page and try again");
@@ -479,7 +480,7 @@ function challengeOf(statement: Statement): Uint8Array<ArrayBuffer> {
   return new Uint8Array(createHash("sha256").update(canonicalJson(statement)).digest());
 }
 
-/** Whether the authenticator has signed this statement. @throws PasskeyError where it has signed another. */
+/** Checks that the authenticator has signed this statement. @throws PasskeyError if it has signed another. */
 function expecting(statement: Statement): (challenge: string) => boolean {
   const expected = Buffer.from(challengeOf(statement)).toString("base64url");
   return (challenge) => {
@@ -488,7 +489,7 @@ function expecting(statement: Statement): (challenge: string) => boolean {
   };
 }
 
-/** @throws PasskeyError that says in one line why an authenticator's answer does not count. */
+/** @throws PasskeyError that says in one line why an authenticator's answer is invalid. */
 async function verified<T extends { verified: boolean }>(
   verify: () => Promise<T>,
 ): Promise<T & { verified: true }> {
@@ -507,7 +508,7 @@ function transportsOf({ id, transports }: Passkey) {
   return { id, ...(transports === undefined ? {} : { transports }) };
 }
 
-/** Only the outline: the library checks the rest. */
+/** Checks only the outline: the library checks the rest. */
 const Response = z.looseObject({ id: z.string(), response: z.looseObject({}) });
 
 function parseResponse(text: string): z.infer<typeof Response> {
@@ -519,5 +520,5 @@ function parseResponse(text: string): z.infer<typeof Response> {
   }
   const parsed = Response.safeParse(value);
   if (parsed.success) return parsed.data;
-  throw new PasskeyError("the browser has sent no answer of a passkey");
+  throw new PasskeyError("the browser sent no answer of a passkey");
 }

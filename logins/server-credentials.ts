@@ -3,7 +3,7 @@ import { valuesOf } from "../configuration/configured-servers.ts";
 import { type CredentialSource, configuredCredentials } from "../upstream/authorization/credentials.ts";
 import { type SecretSources, type SourcedValues, sourcedCredentials } from "../upstream/secret-sources.ts";
 
-/** The `env` and `headers` of servers: those that are written out, and those that are read when a server starts. */
+/** The `env` and `headers` of servers: literal values, and values that ptc reads when a server starts. */
 export function serverCredentials(
   servers: readonly ServerConfiguration[],
   secretSources: Pick<SecretSources, "read">,

@@ -70,7 +70,7 @@ export class SharedLogins implements LoginStore {
   }
 }
 
-/** Does some work with what is shared, whose failures are those of a login. @throws AuthorizationError */
+/** Runs work on the shared storage, and turns its failures into those of a login. @throws AuthorizationError */
 async function plainly<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

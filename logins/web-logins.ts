@@ -1,15 +1,15 @@
 /**
  * Logins of people at servers, where people reach ptc over HTTP. A person's client shows an address of ptc. Anybody who opens it logs in
- * at the issuer first, and so proves who sits at the browser. ptc sends only the person who began the login on to the server's
- * authorization server, whose answer comes back to ptc and counts in that browser alone. So nobody can finish another person's login,
+ * at the issuer first, which proves who sits at the browser. ptc redirects only the person who began the login to the server's
+ * authorization server, whose answer returns to ptc and is valid only in that browser. So nobody can finish another person's login,
  * even with the address.
  *
  *     GET BASE/logins/start?login=...    who is at the browser? ─► issuer
  *     GET BASE/logins/who?code=...       it is that person      ─► the server's authorization server
  *     GET BASE/logins/callback?code=...  the login is kept
  *
- * Nothing waits in a process: what the next step needs is sealed in the address, or in a cookie of the browser. Any process with the
- * same keys answers each step. The process that waits for the login finds it in the store.
+ * No process holds state between steps: what the next step needs is sealed in the address, or in a cookie of the browser. Any process with
+ * the same keys can answer each step. The process that waits for the login finds it in the store.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import * as z from "zod/mini";
@@ -28,10 +28,10 @@ import { askBrowser, type BrowserIssuer, IdentityError, identifyBrowser } from "
 import { prepareLogin } from "./log-in.ts";
 import { faultOf, loginKeyOf, loginServer } from "./logins.ts";
 
-/** How long a person has for all steps together. */
+/** The time limit for all steps together. */
 const PATIENCE_MS = 10 * 60_000;
 const LOOK_MS = 500;
-/** What a browser keeps in one cookie, its name and attributes included. */
+/** The most that a browser keeps in one cookie, including name and attributes. */
 const MAX_COOKIE_CHARS = 4_000;
 const LIMITS = { maxBytes: 16 * 1024, maxDepth: 8 };
 
@@ -41,11 +41,11 @@ export interface WebLoginsOptions {
   configuration: () => Configuration;
   store: LoginStore;
   secrets: LoginSecrets;
-  /** Seals what goes through browsers; the same keys in every process. */
+  /** Seals values that pass through browsers; the same keys in every process. */
   sealer: () => Promise<Sealer>;
   /** Where people log in, with ptc's client there. */
   issuers: () => Promise<readonly BrowserIssuer[]>;
-  /** The principal of a subject of an issuer; `undefined` for what names nobody. */
+  /** The principal of a subject of an issuer; `undefined` for an invalid subject. */
   principalOf: (issuer: string, subject: unknown) => string | undefined;
   onLogin?: OnLogin | undefined;
 }
@@ -53,7 +53,7 @@ export interface WebLoginsOptions {
 /** A login that waits for the person for whom it was begun. */
 export interface WaitingWebLogin {
   readonly url: string;
-  /** Resolves when the login is kept, by whichever process. @throws UpstreamError when it was cancelled, or nobody came. */
+  /** Resolves when any process has stored the login. @throws UpstreamError if it was cancelled, or nobody came. */
   readonly done: Promise<void>;
   cancel(reason: string): void;
 }
@@ -62,7 +62,7 @@ export interface WaitingWebLogin {
 const Wanted = z.object({ principal: z.string(), server: z.string(), until: z.number() });
 type Wanted = z.infer<typeof Wanted>;
 
-/** What a browser keeps while its person says who they are, and then while they log in. */
+/** What a browser keeps while its person logs in at the issuer, and then at the authorization server. */
 const Identifying = z.object({
   wanted: Wanted,
   asked: z.object({
@@ -123,7 +123,10 @@ export class WebLogins {
         error instanceof AuthorizationError
       )
         return page(400, `ptc could not log in: ${oneLine(error.message, 500)}`);
-      return page(500, "ptc could not log in. Whoever runs it finds the reason in its messages.");
+      return page(
+        500,
+        "ptc could not log in. The reason is in the messages of the ptc that serves this page.",
+      );
     }
   }
 
@@ -215,11 +218,14 @@ export class WebLogins {
     return new URL(step, this.#base).href;
   }
 
-  /** Sends the browser on, with a cookie that only it has. @param over a cookie that has served. */
+  /** Redirects the browser, with a cookie that only it has. @param over a cookie that is no longer needed. */
   #sendOn(url: URL, { who, state }: { who: string; state: string }, over?: string): Response {
     const cookie = this.#cookie(this.#cookieName(new URLSearchParams({ state })), who, PATIENCE_MS / 1_000);
     if (cookie.length > MAX_COOKIE_CHARS)
-      throw new RefusedError(400, "The authorization server of this server says more than a browser keeps.");
+      throw new RefusedError(
+        400,
+        "The authorization server of this server sends more than fits into a cookie.",
+      );
     const response = new Response(null, { status: 302, headers: { ...HEADERS, location: url.href } });
     response.headers.append("set-cookie", cookie);
     if (over !== undefined) response.headers.append("set-cookie", this.#cookie(over, "", 0));
@@ -287,7 +293,7 @@ class RefusedError extends Error {
 function notBegunHere(): RefusedError {
   return new RefusedError(
     400,
-    "This does not belong to a login that was begun in this browser, or it took too long.",
+    "This does not belong to a login that began in this browser, or the login took too long.",
   );
 }
 

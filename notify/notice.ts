@@ -5,17 +5,17 @@ import type { RunContext } from "../protocol/run-context.ts";
 /** A question that waits for a person. Nothing in it is secret. */
 export interface WaitingQuestion {
   readonly ticket: string;
-  /** The digest of the question, for which alone an answer counts. */
+  /** The digest of the question. An answer is valid only for this question. */
   readonly digest: string;
   readonly request: ApprovalRequest;
-  /** Whose run it is. */
+  /** The principal of the run. */
   readonly context: Pick<RunContext, "principal" | "source">;
   readonly program: { readonly fileName: string; readonly code: string };
   /** When the question expires, in milliseconds since 1970; `undefined` if its run waits with its sandbox. */
   readonly expiresAt: number | undefined;
 }
 
-/** What is told about a question. */
+/** The notice about a question. */
 export interface Notice {
   readonly ticket: string;
   readonly digest: string;
@@ -30,9 +30,9 @@ export interface Notice {
   readonly reason: string | null;
   /** Where the values come from, a line for each argument. */
   readonly origins: readonly string[];
-  /** What the server says about its tool. Nobody has checked it. */
+  /** The server's description of its tool. Nobody has checked it. */
   readonly server_claims: unknown;
-  /** The lines of the program around the call, as far as they are found. */
+  /** The lines of the program around the call, if they can be found. */
   readonly lines: readonly CallLine[];
   readonly expires_at: string | null;
   /** How to answer: a page of the console, or a command. */
@@ -40,7 +40,7 @@ export interface Notice {
   readonly command: string;
 }
 
-/** What is told about a question. @param link the address at which it is shown. */
+/** Makes the notice about a question. @param link the address of the page that shows it. */
 export function noticeOf(question: WaitingQuestion, link: string | undefined): Notice {
   const { ticket, digest, request, context, program, expiresAt } = question;
   return {

@@ -1,7 +1,7 @@
 /**
- * Tells people about questions that wait, where no client shows them: by a webhook, in Slack, or by a command (`notify` in ptc.yaml).
- * A run never waits for it, and a question waits whether it could be told or not. What is told has no secrets; who answers does so
- * with `ptc approvals`, or with the buttons in Slack (`slack.ts`).
+ * Notifies people of questions that no client shows: by a webhook, in Slack, or by a command (`notify` in ptc.yaml).
+ * A run never waits for a notification, and a question waits whether or not one was delivered. Notifications contain no secrets. People
+ * answer with `ptc approvals`, or with the buttons in Slack (`slack.ts`).
  */
 
 import { spawn } from "node:child_process";
@@ -18,7 +18,7 @@ import { slackMessage } from "./slack.ts";
 
 interface NotifierOptions {
   settings: () => NotifySettings;
-  /** The address at which a question is shown; `undefined` where nothing shows it. */
+  /** The address of the page that shows a question; `undefined` if there is none. */
   linkTo: (ticket: string) => string | undefined;
   readSecret: (secret: ConfiguredSecret, signal: AbortSignal) => Promise<string>;
   env: EnvironmentVariables;
@@ -31,7 +31,7 @@ interface NotifierOptions {
 const PAUSES_MS = [1_000, 5_000];
 const TRY_MS = 10_000;
 const COMMAND_MS = 30_000;
-/** Tickets that are remembered, so that a question is told once: while its run waits, and when it is suspended. */
+/** How many tickets are remembered, so that people are notified once of a question that first waits with its run and is then suspended. */
 const MAX_TOLD = 1_000;
 
 export class Notifier {
@@ -44,13 +44,13 @@ export class Notifier {
     this.#options = options;
   }
 
-  /** How long a question waits with its run before it is told, in milliseconds; `undefined` if nobody is told. */
+  /** How long a question waits with its run before people are notified, in milliseconds; `undefined` if nobody is. */
   get afterMs(): number | undefined {
     const { webhook, slack, command, afterMs } = this.#options.settings();
     return webhook === undefined && slack === undefined && command === undefined ? undefined : afterMs;
   }
 
-  /** Tells of a question, once. Never throws, and does not wait. */
+  /** Notifies people of a question, once. Never throws, and does not wait. */
   tell(question: WaitingQuestion): void {
     if (this.afterMs === undefined || this.#told.has(question.ticket)) return;
     this.#told.add(question.ticket);
@@ -67,7 +67,7 @@ export class Notifier {
     if (command !== undefined) this.#deliver("command", () => this.#run(command, notice), question);
   }
 
-  /** Resolves when everything is told, or after the time of one try. Never rejects. */
+  /** Resolves when all notifications are delivered, or after the time limit of one try. Never rejects. */
   async close(): Promise<void> {
     const timer = setTimeout(() => this.#ending.abort(), TRY_MS);
     await Promise.all(this.#underWay);
@@ -110,7 +110,7 @@ export class Notifier {
     );
   }
 
-  /** Posts until it is taken. The messages do not name the URL, which may be a secret. */
+  /** Posts until the receiver accepts. The messages do not name the URL, which may be a secret. */
   async #patiently(
     url: ConfiguredSecret,
     post: (address: URL, signal: AbortSignal) => Promise<Response>,

@@ -1,11 +1,11 @@
-/** How ptc signs what it posts to addresses of its configuration, as Standard Webhooks has it, so that who gets it knows that it is ptc's. */
+/** Signs what ptc posts to configured addresses, as Standard Webhooks defines it, so that receivers know that ptc sent it. */
 import { createHmac } from "node:crypto";
 
 /**
- * The headers of a JSON text that is posted.
+ * The headers for posting a JSON text.
  *
- * @param id of the message; the same when it is sent again.
- * @throws Error for what is no secret
+ * @param id the id of the message; the same for each retry.
+ * @throws Error for an invalid secret
  */
 export function signedHeaders(secret: string, id: string, body: string): Record<string, string> {
   const at = Math.floor(Date.now() / 1_000);
@@ -18,7 +18,7 @@ export function signedHeaders(secret: string, id: string, body: string): Record<
   };
 }
 
-/** The key of a secret as Standard Webhooks writes it. @throws Error */
+/** The key in a secret of the Standard Webhooks format. @throws Error */
 function keyOf(secret: string): Buffer {
   const [, encoded = ""] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret) ?? [];
   const key = Buffer.from(encoded, "base64");
@@ -27,7 +27,7 @@ function keyOf(secret: string): Buffer {
   return key;
 }
 
-/** The address that a text is: https, or http on this machine. @throws Error that does not repeat the text */
+/** Parses an address: https, or http on this machine. @throws Error that does not repeat the text */
 export function addressOf(text: string): URL {
   if (URL.canParse(text)) {
     const url = new URL(text);

@@ -1,10 +1,10 @@
 /**
  * Slack: questions as messages, and the answers that people give with their buttons (`POST /notify/slack`).
  *
- * In a message, everything that a program or a server can choose stands in `rich_text`, in which Slack parses no markup: no mention, no
- * link and no command. An answer counts only if Slack signed it a short while ago. Who pressed the button must stand in
- * `notify.slack.approvers`, and the button names one question by its digest: an answer to another question, a second answer and one that
- * comes late change nothing. Each refusal is shown to the person who pressed, and to nobody else.
+ * In a message, everything that a program or a server can choose is in `rich_text`, in which Slack parses no markup: no mention, no
+ * link and no command. An answer is valid only if Slack signed it recently and `notify.slack.approvers` lists the person who
+ * pressed the button. The button names one question by its digest: an answer to another question, a second answer and a late
+ * answer change nothing. Only the person who pressed sees a refusal.
  */
 
 import { createHmac, timingSafeEqual } from "node:crypto";
@@ -22,7 +22,7 @@ const DENY = "ptc_deny";
 const MAX_TEXT_CHARS = 2_800;
 const MAX_LABEL_CHARS = 140;
 
-/** What is posted to an incoming webhook. @param hasButtons whether it can be answered in Slack. */
+/** The message for an incoming webhook. @param hasButtons whether people can answer in Slack. */
 export function slackMessage(notice: Notice, { hasButtons }: { hasButtons: boolean }): object {
   const { tool, reason, lines, origins, expires_at: expires, link, command } = notice;
   const program = lines.map(
@@ -46,7 +46,7 @@ export function slackMessage(notice: Notice, { hasButtons }: { hasButtons: boole
     ...(link === null ? [] : [button("Open", "ptc_open", { url: link })]),
   ];
   return {
-    // What notifications show, and clients that show no blocks.
+    // The text for notifications, and for clients that show no blocks.
     text: plainOf(`ptc: ${tool} needs an approval`),
     blocks: [
       rich("rich_text_section", `ptc: ${tool} needs an approval`, { bold: true }),
@@ -69,7 +69,7 @@ function button(label: string, action: string, more: object): object {
   return { type: "button", text: { type: "plain_text", text: label }, action_id: action, ...more };
 }
 
-/** Slack parses the text of a message: `&`, `<` and `>` are its only signs. */
+/** Escapes `&`, `<` and `>`, the only characters with a meaning in the text of a Slack message. */
 function plainOf(text: string): string {
   const short = text.length > MAX_LABEL_CHARS ? `${text.slice(0, MAX_LABEL_CHARS)}…` : text;
   return short.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
@@ -82,7 +82,7 @@ function cut(text: string): string {
     : text;
 }
 
-/** The answer of a person, who is allowed to give it or not. */
+/** The answer of a person, who may or may not be allowed to give it. */
 export interface SlackAnswer {
   readonly ticket: string;
   readonly digest: string;
@@ -94,7 +94,7 @@ export interface SlackAnswer {
   readonly username?: string | undefined;
 }
 
-/** What came of an answer: it counts, or why not, in one line that follows "ptc: ". */
+/** The outcome of an answer: accepted, or why not, in one line that follows "ptc: ". */
 export type Answered =
   | { readonly counts: true; readonly tool: string }
   | { readonly counts: false; readonly why: string };
@@ -110,7 +110,7 @@ export interface SlackAnswersOptions {
   onWarning: (message: string) => void;
 }
 
-/** How old a request may be, and how far Slack's clock may be from this machine's. */
+/** How old a request may be, and how far Slack's clock may differ from this machine's. */
 const MAX_AGE_S = 300;
 const REPLY_MS = 10_000;
 
@@ -127,7 +127,7 @@ const ANSWERS = new Map<string, SlackAnswer["decision"]>([
   [DENY, "denied"],
 ]);
 
-/** Answers a request to `/notify/slack`, whose body the caller bounds. Slack waits three seconds, so what came of it is posted to Slack afterwards. */
+/** Answers a request to `/notify/slack`, whose body the caller bounds. Slack waits three seconds, so the outcome is posted to Slack afterwards. */
 export async function answerSlack(request: Request, options: SlackAnswersOptions): Promise<Response> {
   const settings = options.settings();
   if (settings?.signingSecret === undefined) return plain(404, "There is nothing here.");
@@ -172,7 +172,7 @@ function parsePayload(body: string): Payload | undefined {
   }
 }
 
-/** Replies go only to where messages go, whatever a request names. */
+/** Replies go only to the host that messages go to, whatever a request names. */
 function replyAddress(text: string, webhook: string): URL | undefined {
   if (!URL.canParse(text) || !URL.canParse(webhook)) return undefined;
   const url = new URL(text);

@@ -1,4 +1,4 @@
-// The console, live: what changed is fetched again as a page and put in place, so that the server alone makes markup.
+// Live updates of the console: it fetches changed parts as a page and puts them in place, so that only the server makes markup.
 (() => {
   const root = document.documentElement;
   const $ = (selector) => document.querySelector(selector);
@@ -15,7 +15,7 @@
   startRun();
   if (root.dataset.feed !== undefined) startFeed(root.dataset.feed);
 
-  /** On a narrow screen the current place may be beyond the edge. */
+  /** On a narrow screen, the current entry may be outside the visible part. */
   function showPlace() {
     if (narrow.matches) $(".places [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
   }
@@ -56,20 +56,20 @@
         }
         const isFirst = known === undefined;
         known = keys;
-        // What the page shows may be older than what waits now.
+        // The page may be older than the questions that wait now.
         if (!isFirst || differs(keys)) refresh("waiting");
       });
       source.addEventListener("runs", ({ data }) => {
         const { runs } = JSON.parse(data);
         say(runs.length === 1 ? `A run has ended: ${runs[0].status}.` : `${runs.length} runs have ended.`);
         refresh("runs");
-        // Its own page takes the place of the page of a run that goes on.
+        // The page of the archived run replaces the page of the run in progress.
         if (runs.some(({ run_id: id }) => id === root.dataset.run)) refresh("live");
       });
       source.addEventListener("live", () => refresh("live"));
       source.addEventListener("error", () => {
         root.dataset.offline = "";
-        // A browser gives up after an answer that is no feed.
+        // A browser gives up after an answer that is not a feed.
         if (source.readyState !== EventSource.CLOSED) return;
         clearTimeout(again);
         again = setTimeout(open, 5000 + Math.random() * 5000);
@@ -115,7 +115,7 @@
     });
   }
 
-  /** Parts that are to be fetched again, and whether that goes on. */
+  /** Parts to fetch again, and whether a fetch is in progress. */
   const due = new Set();
   let isFetching = false;
   let isPlanned = false;
@@ -123,7 +123,7 @@
   function refresh(kind) {
     if (all(`[data-live~="${kind}"]`).length === 0) return;
     due.add(kind);
-    // Events that never pause must not put it off for ever.
+    // A constant stream of events must not postpone it for ever.
     planFetch(150);
   }
 
@@ -142,7 +142,7 @@
     try {
       const response = await fetch(location.href.split("#")[0], { headers: { Accept: "text/html" } });
       if (!response.ok || response.redirected) return;
-      // The rules of that page are allowed there alone, and nothing that is put in place here needs them.
+      // The CSS rules of that page are allowed only there, and no part that is put in place here needs them.
       const text = (await response.text()).replace(/<style>[^<]*<\/style>/, "");
       const next = new DOMParser().parseFromString(text, "text/html");
       showTimes(next);
@@ -163,7 +163,7 @@
     }
   }
 
-  /** Puts new content in place, unless somebody is in the middle of it. Unchanged content stays as it is. */
+  /** Puts new content in place, unless somebody is using the old. It does not touch unchanged content. */
   function replaceAll(part, other) {
     if (part.innerHTML === other.innerHTML) return;
     const focused = part.contains(document.activeElement) ? document.activeElement : null;
@@ -176,14 +176,14 @@
     if (address) part.querySelector(`[href="${CSS.escape(address)}"]`)?.focus();
   }
 
-  /** Where somebody reads in a text that grows; nothing where they follow its end. */
+  /** The scroll position in a growing text; nothing if the reader follows its end. */
   function placeOf(part) {
     const tail = part.querySelector("[data-tail]");
     if (tail === null || tail.scrollHeight - tail.clientHeight - tail.scrollTop < 24) return undefined;
     return tail.scrollTop;
   }
 
-  /** Adds and removes whole items. One that stays is not touched: somebody may be typing in it. */
+  /** Adds and removes whole items. It does not touch the others: somebody may be typing in one. */
   function mergeKeyed(part, other) {
     const wanted = [...other.children];
     const keys = new Set(wanted.map((each) => each.dataset.key));
@@ -230,7 +230,7 @@
     });
   }
 
-  /** Bars of calls that are under way grow, whatever happens meanwhile. */
+  /** Bars of calls in progress grow between events. */
   function startRun() {
     if (root.dataset.run === undefined) return;
     for (const tail of all("[data-tail]")) tail.scrollTop = tail.scrollHeight;
@@ -239,7 +239,7 @@
     }, 2000);
   }
 
-  /** What goes on is looked at again. */
+  /** Fetches parts with work in progress again. */
   function startAgain() {
     const going = $("[data-again]");
     if (going !== null) setTimeout(() => location.reload(), Number(going.dataset.again));

@@ -1,4 +1,4 @@
-/** The audit log: its lines, and whether they are as they were written. */
+/** The audit log: its lines, and whether they are unchanged. */
 
 import { AUDIT_EVENTS, type AuditFields, isUnwanted } from "../../archive/audit/audit-line.ts";
 import type { LogVerification } from "../../archive/audit/chain/verify-log.ts";
@@ -142,11 +142,11 @@ function renderVerified({ lines, problems, notes, head }: LogVerification): Mark
     ? head === undefined
       ? "Nothing is audited yet."
       : `All ${formatCount(lines)} lines are as they were written.`
-    : `Of ${formatCount(lines)} lines, not all is as it was written: do not trust the log.`;
+    : `Not all of the ${formatCount(lines)} lines are as they were written: do not trust the log.`;
   return html`<div class="outcome ${isGood ? "same" : "diverged"}" role="status" id="verified"><p><strong>${said}</strong></p>${head === undefined ? undefined : html`<p class="soft">The last is <code>${head}</code>. A copy kept elsewhere proves later that nothing before it was rewritten.</p>`}${problems.length === 0 ? undefined : html`<ul>${problems.slice(0, 100).map((problem) => html`<li>${problem}</li>`)}</ul>`}${notes.length === 0 ? undefined : html`<ul class="soft">${notes.slice(0, 20).map((note) => html`<li>${note}</li>`)}</ul>`}</div>`;
 }
 
-/** Puts the routes of the audit log in place. */
+/** Registers the routes of the audit log. */
 export function auditRoutes(app: Routes, answers: Answers): void {
   app.get("/audit", (c) => answers.page(c, () => showAudit(c)));
   app.post("/audit/verify", (c) => answers.page(c, () => verifyLog(c)));

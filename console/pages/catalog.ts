@@ -17,7 +17,7 @@ interface ToolsPage {
   query: string;
   server: string;
   catalog: ToolCatalog;
-  /** What a search has found; all tools without one. */
+  /** The tools that a search found, or all tools without a search. */
   tools: readonly Tool[];
   total: number;
   fitsPoorly: boolean;
@@ -84,10 +84,10 @@ ${renderSection("schemas", "Schemas", html`<div class="pair">${renderText("Input
   };
 }
 
-/** The most calls that are under way. */
+/** The most calls in progress. */
 const MAX_TRIALS = 8;
 
-/** Puts the routes of the tools, and of trying one in place. */
+/** Registers the routes of the tools, and of trying one. */
 export function catalogRoutes(app: Routes, answers: Answers): void {
   let trials = 0;
   app.get("/tools", (c) => answers.page(c, () => showTools(c)));
@@ -125,7 +125,7 @@ export function catalogRoutes(app: Routes, answers: Answers): void {
     return renderTool(tool, await answers.parts.printers(), trial);
   }
 
-  /** Makes a call, and shows its run. A form that says no arguments is shown again as it was sent. */
+  /** Makes a call, and shows its run. A form with invalid arguments is shown again as it was sent. */
   async function tryCall(c: Asked): Promise<Response> {
     const tool = (await answers.catalog(c)).find(c.req.param("name") ?? "");
     const { call, printers } = answers.parts;

@@ -1,4 +1,4 @@
-/** The questions that wait for a person, each with everything that is known of the call, and how to answer it. */
+/** The questions that wait for a person, each with everything that is known about the call, and how to answer it. */
 
 import type { ArchiveStore } from "../../archive/archive-store.ts";
 import { readJson } from "../../base/json.ts";
@@ -46,7 +46,7 @@ import { ceremonyAnswerIn, PASSKEY_SAID, usesPasskey } from "../passkeys.ts";
 import { BASE, type ConsolePage, type Frame, renderForm, renderHeading, renderNothing } from "../shell.ts";
 import type { Viewer } from "../viewer.ts";
 
-/** A question, with what else helps to answer it. */
+/** A question, with further facts that help to answer it. */
 interface ShownQuestion {
   readonly pending: PendingApproval;
   /** The arguments of the newest call of its tool that somebody approved; `undefined` where none is known. */
@@ -57,20 +57,20 @@ interface ShownQuestion {
 
 interface InboxPage {
   questions: readonly ShownQuestion[];
-  /** Questions that have a page of their own alone, because they are long, or because there are many. */
+  /** Questions shown only on their own pages, because they are long, or because there are many. */
   further: readonly ListedQuestion[];
   /** Answered questions whose runs have not continued yet. */
   answered: readonly ListedQuestion[];
   frame: Frame;
   nowMs: number;
   approves: boolean;
-  /** Whether approvals count with a passkey alone. */
+  /** Whether an approval needs a passkey. */
   needsPasskey: boolean;
   /** Why nothing can be approved here; it can be denied. */
   whyNoApproval: string | undefined;
   /** The outcome of the last answer. */
   notice: string | undefined;
-  /** Whether one question alone was asked for. */
+  /** Whether the request is for one question. */
   isOne: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** The page of a run in progress, with the events that this process knows. The page of the archived run replaces it at the end. */
+/** The page of a run in progress, from the events that this process knows. At the end, the page of the archived run replaces it. */
 import { countNoun, formatBytes, formatCount, formatDuration } from "../../base/quantities.ts";
 import {
   html,
@@ -17,7 +17,7 @@ import { BASE, type ConsolePage } from "../shell.ts";
 /** The most calls in the table, the newest; the timeline has all that are kept. */
 const LISTED_CALLS = 100;
 const MAX_LINES = 1_000;
-/** Tools that have a colour of their own; the rest share one. */
+/** How many tools have their own colours; the rest share one. */
 const COLOURS = 8;
 
 export function renderLiveRun(run: LiveRun, nowMs: number): ConsolePage {

@@ -1,4 +1,4 @@
-/** The viewer, the session that they look with, and what else they have of ptc: passkeys, logins, tokens and sessions. */
+/** The viewer, the current session, and the viewer's passkeys, logins, tokens and sessions. */
 
 import { formatCount } from "../../base/quantities.ts";
 import { oneLine } from "../../base/visible-text.ts";
@@ -20,12 +20,12 @@ const DAY_MS = 86_400_000;
 const MAX_GROUPS = 100;
 const MAX_GROUP_CHARS = 256;
 
-/** Whether a viewer makes tokens of the project, which are nobody's. Everybody else makes their own. */
+/** Whether a viewer makes tokens of the project, which have no owner. Everybody else makes their own. */
 function makesForProject(rights: Rights): boolean {
   return rights.runs === "all";
 }
 
-/** What a viewer may give a token. Everybody who comes in runs programs. */
+/** The scopes that a viewer may give a token. Every viewer may run programs. */
 function scopesOf({ approves = true, audits = false }: Viewer, rights: Rights): readonly Scope[] {
   if (makesForProject(rights)) return SCOPES;
   return SCOPES.filter(
@@ -34,9 +34,9 @@ function scopesOf({ approves = true, audits = false }: Viewer, rights: Rights): 
 }
 
 /**
- * Reads what token a form asks for. It is given nothing that the viewer does not have.
+ * Reads the token that a form requests. The token gets no scope and no group that the viewer does not have.
  *
- * @returns why there is none, in one line, where the form asks for what cannot be.
+ * @returns why there is none, in one line, if the form requests an impossible token.
  */
 function readTokenForm(
   form: URLSearchParams,
@@ -48,7 +48,8 @@ function readTokenForm(
   const name = (form.get("name") ?? "").trim();
   const asked = form.getAll("scope");
   const scopes = scopesOf(viewer, rights).filter((scope) => asked.includes(scope));
-  if (scopes.length === 0) return { why: "Choose what the token is for, of that which you may do yourself." };
+  if (scopes.length === 0)
+    return { why: "Choose at least one scope for the token, among those that you have yourself." };
   const given = form.getAll("group").flatMap((text) => (isOfProject ? text.split(",") : [text]));
   const groups = [...new Set(given.map((group) => group.trim()).filter((group) => group !== ""))];
   const isForeign = (group: string) => !isOfProject && viewer.groups?.includes(group) !== true;
@@ -56,11 +57,11 @@ function readTokenForm(
     groups.length > MAX_GROUPS ||
     groups.some((group) => group.length > MAX_GROUP_CHARS || isForeign(group))
   )
-    return { why: "A token has no group that you are not in, and at most 100 of them." };
+    return { why: "A token can have only groups that you are in, and at most 100 of them." };
   const days = Number(form.get("days") ?? "");
   const most = isOfProject ? MAX_PROJECT_DAYS : MAX_OWN_DAYS;
   if (!Number.isInteger(days) || days < 1 || days > most)
-    return { why: `A token counts for 1 to ${most} days.` };
+    return { why: `A token is valid for 1 to ${most} days.` };
   const owner = isOfProject ? {} : { owner: viewer.principal, ownerGroups: viewer.groups ?? [] };
   return { name, wanted: { groups, scopes, expiresAt: nowMs + days * DAY_MS, ...owner } };
 }
@@ -73,9 +74,9 @@ interface MePage {
   logins: readonly LoginStatus[] | undefined;
   /** Whether the viewer logs out at servers here. */
   connects: boolean;
-  /** `undefined` where the viewer has none to do with. */
+  /** `undefined` if the viewer manages no tokens. */
   tokens: readonly KnownToken[] | { readonly why: string } | undefined;
-  /** What came of making a token: the token, which is shown this once, or why there is none. */
+  /** The outcome of making a token: the token, shown only once, or why there is none. */
   made:
     | { readonly name: string; readonly token: string }
     | { readonly why: string; readonly form: URLSearchParams }
@@ -192,7 +193,7 @@ function renderTokens(found: NonNullable<MePage["tokens"]>, page: MePage): Marku
   const isOfProject = makesForProject(rights);
   const about = isOfProject
     ? "Each token of the project is a principal of its own, for an agent that no issuer knows. One that a person made acts as that person."
-    : "Whoever has one of your tokens acts here as you, within what you gave it. It counts until it expires or you revoke it, also when you are no longer in a group that it has.";
+    : "Anybody who has one of your tokens acts here as you, within its scopes and groups. It is valid until it expires or you revoke it, even when you are no longer in a group that it has.";
   const note = page.tokensCount
     ? undefined
     : html`<p class="soft">They count where <code>ptc serve --http</code> asks who comes: <code>http.auth</code> in ptc.yaml.</p>`;
@@ -272,7 +273,7 @@ const NOTICES: Readonly<Record<string, string>> = {
   alone: "Your other sessions of the console have ended here.",
 };
 
-/** Puts the routes of the page Me, and of what a viewer does with their own in place. */
+/** Registers the routes of the page Me and of its forms. */
 export function meRoutes(app: Routes, answers: Answers): void {
   const passkeyPages = new PasskeyPages(
     answers.parts.passkeys,
@@ -293,7 +294,7 @@ export function meRoutes(app: Routes, answers: Answers): void {
     }),
   );
 
-  /** @param made what came of making a token. */
+  /** @param made the outcome of making a token. */
   async function showMe(c: Asked, made?: Parameters<typeof renderMe>[0]["made"]): Promise<ConsolePage> {
     const { logins, connect, sessions, tokens, now } = answers.parts;
     const { viewer } = c.get("session");
@@ -320,7 +321,7 @@ export function meRoutes(app: Routes, answers: Answers): void {
     });
   }
 
-  /** The tokens that a viewer has to do with: all of them, or their own where they count for anything. */
+  /** The tokens that a viewer manages: all of them, or their own if ptc accepts tokens. */
   async function tokensOf(c: Asked): Promise<readonly KnownToken[] | { readonly why: string } | undefined> {
     const { tokens } = answers.parts;
     const { seesAll, viewer } = c.get("sight");
@@ -329,7 +330,7 @@ export function meRoutes(app: Routes, answers: Answers): void {
     return "why" in found || seesAll ? found : found.filter(({ owner }) => owner === viewer.principal);
   }
 
-  /** Makes a token, and shows it: this answer alone has it. */
+  /** Makes a token and shows it: only this answer contains it. */
   async function createToken(c: Asked): Promise<ConsolePage> {
     const { tokens, now } = answers.parts;
     const { seesAll, viewer } = c.get("sight");
@@ -357,12 +358,11 @@ export function meRoutes(app: Routes, answers: Answers): void {
     if (sessions === undefined) throw new NotFound();
     const id = (await formOf(c)).get("session") ?? "";
     const hasEnded = await sessions(c.get("session").viewer).end(id);
-    if (!hasEnded)
-      throw new RefusedError(409, "There is no such session of yours; it may have ended before.");
+    if (!hasEnded) throw new RefusedError(409, "You have no such session; it may have ended already.");
     return `${BASE}/me?done=ended`;
   }
 
-  /** What the viewer does with their own passkeys. */
+  /** The viewer's operations on their own passkeys. */
   async function ownForm(c: Asked): Promise<{ viewer: Viewer; form: URLSearchParams }> {
     if (!c.get("rights").approves) throw new RefusedError(403, "You may not answer questions here.");
     return { viewer: c.get("session").viewer, form: await formOf(c) };

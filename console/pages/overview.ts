@@ -1,4 +1,4 @@
-/** The first page: how the last days went. */
+/** The first page: the runs of the last days. */
 import { type ArchiveStore, allRuns } from "../../archive/archive-store.ts";
 import type { ListedRun } from "../../archive/listed-run.ts";
 import { type DayStats, type Stats, type Timing, type Timings, totalOf } from "../../archive/run-stats.ts";
@@ -120,7 +120,7 @@ export function timeListed(runs: readonly ListedRun[]): Timings {
   return { total: timingOf(runs), days: [...byDay].map(([day, each]) => ({ day, ...timingOf(each) })) };
 }
 
-/** Counts over listed runs, for a viewer who sees none but their own. Tools are not known from lists. */
+/** Counts over listed runs, for a viewer who sees only their own. Lists do not name tools. */
 function countListed(runs: readonly ListedRun[]): OverviewPage["stats"] {
   const counted = runs.filter(({ source }) => source !== "replay");
   const days = [...Map.groupBy(counted, ({ started_at }) => new Date(started_at).toISOString().slice(0, 10))]
@@ -263,11 +263,11 @@ function renderTools(tools: Stats["tools"]): Markup {
   );
 }
 
-/** How many of their runs are counted for a viewer who sees none but their own. */
+/** How many runs are counted for a viewer who sees only their own. */
 const MAX_COUNTED_RUNS = 2_000;
 export const DAY_MS = 86_400_000;
 
-/** All runs since a time, where there are as many as were counted. */
+/** All runs since a time, if their number matches the count. */
 async function listAll(
   archive: Pick<ArchiveStore, "list">,
   sinceMs: number,
@@ -282,7 +282,7 @@ async function listAll(
   return found.length === counted ? found : undefined;
 }
 
-/** Puts the routes of the overview in place. */
+/** Registers the routes of the overview. */
 export function overviewRoutes(app: Routes, answers: Answers): void {
   app.get("/", (c) => answers.page(c, () => showOverview(c)));
 

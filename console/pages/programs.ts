@@ -1,4 +1,4 @@
-/** The saved programs: their texts, the examples that test them, and who called them. */
+/** The saved programs: their code, the examples that test them, and who called them. */
 
 import type { ArchiveStore } from "../../archive/archive-store.ts";
 import type { RunFilter } from "../../archive/listed-run.ts";
@@ -23,7 +23,7 @@ interface KnownExample {
   readonly run: string;
   readonly ptc: string;
   readonly calls: number;
-  /** Whether the program, and those that it calls, are still as they were recorded. */
+  /** Whether the program and those that it calls are unchanged since the recording. */
   readonly isOfThisText: boolean;
 }
 
@@ -41,7 +41,7 @@ interface ProgramFacts {
   /** `undefined` where there is none. */
   readonly example: KnownExample | { readonly why: string } | undefined;
   readonly callers: readonly Caller[];
-  /** How many of the newest runs that called it were looked at. */
+  /** How many of the newest runs that called it were read. */
   readonly runs: number;
 }
 
@@ -49,10 +49,10 @@ const MAX_RUNS = 50;
 const BUDGET_MS = 1_500;
 
 /**
- * Looks at the examples of programs, and at the newest runs that called each, within a bound of time. Programs that it does not come
- * to are left out.
+ * Reads the examples of programs, and the newest runs that called each, within a time limit. Programs that it does not
+ * reach are left out.
  *
- * @param filter the runs that are looked at, which are those that the viewer sees.
+ * @param filter selects the runs to read: those that the viewer sees.
  */
 async function programFacts(
   programs: readonly NamedProgram[],
@@ -108,11 +108,11 @@ interface ProgramsPage {
   programs: readonly NamedProgram[];
   problems: ReadonlyMap<string, string>;
   facts: ReadonlyMap<string, ProgramFacts>;
-  /** What came of the last test of a program, if there was one. */
+  /** The outcome of the last test of a program, if there was one. */
   testOf: (name: string) => TestedProgram | "under way" | undefined;
   /** Whether the viewer tests programs here. */
   tests: boolean;
-  /** Since when outcomes of tests are known here, in milliseconds since 1970. */
+  /** When this process began to remember outcomes of tests, in milliseconds since 1970. */
   testedSince: number;
 }
 
@@ -198,7 +198,7 @@ function renderCallers({ callers, runs }: ProgramFacts): Markup {
   return html`<p class="soft">Who called it, in the newest ${countNoun(runs, "run")} that did.</p><div class="left">${renderTable(["Who", "With", "Runs", "Failed", "Last run", "When"], rows)}</div>`;
 }
 
-/** Puts the routes of the saved programs, and of their tests in place. */
+/** Registers the routes of the saved programs and of their tests. */
 export function programsRoutes(app: Routes, answers: Answers): void {
   /** Tests of saved programs, by viewer and name. */
   const outcomes = new Map<string, TestedProgram | "under way">();
@@ -220,7 +220,7 @@ export function programsRoutes(app: Routes, answers: Answers): void {
     });
   }
 
-  /** A test goes by what its viewer may call, so that its outcome is theirs alone. */
+  /** A test depends on what its viewer may call, so only that viewer sees its outcome. */
   function testKey(c: Asked, name: string): string {
     return JSON.stringify([c.get("session").viewer.principal, name]);
   }

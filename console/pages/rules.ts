@@ -1,4 +1,4 @@
-/** The rules: what they decided, what one more would have decided, and the cases that say what they should. */
+/** The rules: what they decided, what another rule would have decided, and the cases that test them. */
 
 import type { AuditEntry } from "../../archive/audit/reading/read-log.ts";
 import { countNoun, formatCount } from "../../base/quantities.ts";
@@ -51,13 +51,13 @@ async function countDecisions(entries: AsyncIterable<AuditEntry>): Promise<RuleC
 interface RulesPage {
   counts: readonly RuleCount[];
   days: number;
-  /** Where rules stand, and how many there are of each kind. */
+  /** Where the rules are written, and how many there are of each kind. */
   configured: readonly (readonly [what: string, entries: readonly string[]])[];
   whose: "own" | "all";
   frame: Frame;
-  /** The cases of the project, or why they cannot be tried; `undefined` where there are none for the viewer. */
+  /** The cases of the project, or why they cannot run; `undefined` if there are none for the viewer. */
   cases: readonly CaseResult[] | { readonly why: string } | undefined;
-  /** A rule that was supposed, and what it would have decided, or why it is none. */
+  /** A supposed rule, and what it would have decided, or why it is invalid. */
   supposed: { readonly text: string; readonly result: WhatIf | { readonly why: string } } | undefined;
 }
 
@@ -119,7 +119,7 @@ function renderSupposed(result: WhatIf | { readonly why: string }): Markup {
     `Of the newest ${countNoun(calls, "call")}, in ${countNoun(runs, "run")}, it would have decided ${otherwise.length === 0 ? "none" : formatCount(otherwise.length)} otherwise.`,
     skipped === 0
       ? ""
-      : `Left out: ${formatCount(skipped)}, of tools that are known no more, or with arguments that were not kept.`,
+      : `Left out: ${formatCount(skipped)}, of tools that no longer exist, or with arguments that were not kept.`,
     endedBy === undefined ? "" : bound[endedBy],
   ].filter((part) => part !== "");
   const rows = otherwise.slice(0, MAX_OTHERWISE).map((each) => ({
@@ -168,7 +168,7 @@ function renderCases(cases: NonNullable<RulesPage["cases"]>): Markup {
 
 const RULE_DAYS = 7;
 
-/** Puts the routes of the rules, and of what one would decide in place. */
+/** Registers the routes of the rules and of supposed rules. */
 export function rulesRoutes(app: Routes, answers: Answers): void {
   app.get("/rules", (c) => answers.page(c, () => showRules(c)));
   app.post("/rules/what-if", (c) => answers.page(c, () => suppose(c)));
@@ -184,7 +184,7 @@ export function rulesRoutes(app: Routes, answers: Answers): void {
     const counts = await countDecisions(audit.entries({ ...filter, sinceMs: now() - RULE_DAYS * DAY_MS }));
     const { tools, approvals } = configuration();
     const names = c.get("sight").seesAll ? undefined : (await toolsSeenBy(c)).names();
-    // An entry about tools that the viewer does not see would tell of them.
+    // An entry about tools that the viewer does not see would reveal them.
     const shown = (patterns: readonly string[]) =>
       patterns.filter(
         (pattern) => names === undefined || names.some((name) => matchesPattern(pattern, name)),
@@ -212,14 +212,14 @@ export function rulesRoutes(app: Routes, answers: Answers): void {
     }
   }
 
-  /** The tools of which the viewer may know: all for who sees everything here, and else those that their programs see. */
+  /** The tools that the viewer may know: all of them if the viewer sees the whole project, else those that their programs see. */
   async function toolsSeenBy(c: Asked): Promise<ToolCatalog> {
     const { viewer, seesAll } = c.get("sight");
     const tools = await answers.parts.tools();
     return seesAll ? tools.all : tools.callableFor(identityOf(viewer));
   }
 
-  /** Decides about archived calls by a rule that is supposed: about the viewer's own, or about everybody's where they see all. */
+  /** Decides archived calls by a supposed rule: the viewer's own, or everybody's if the viewer sees all. */
   async function suppose(c: Asked): Promise<ConsolePage> {
     const text = ((await formOf(c)).get("rule") ?? "").replaceAll("\r\n", "\n");
     const { archive, configuration } = answers.parts;
@@ -231,7 +231,7 @@ export function rulesRoutes(app: Routes, answers: Answers): void {
       return await showRules(c, { text, result });
     } catch (error) {
       if (error instanceof NoTurnError)
-        throw new RefusedError(429, "Other rules are tried just now; try again when that has ended.");
+        throw new RefusedError(429, "Other rules are being tried; try again when that has ended.");
       if (!(error instanceof ConfigurationError)) throw error;
       const page = await showRules(c, { text, result: { why: oneLine(error.message, 2_000) } });
       return { ...page, status: 400 };

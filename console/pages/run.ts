@@ -1,4 +1,4 @@
-/** The page of one run, and the difference of two. */
+/** The page of one run, and the comparison of two. */
 
 import type { ArchivedRun } from "../../archive/archived-run.ts";
 import type { ListedRun } from "../../archive/listed-run.ts";
@@ -125,7 +125,7 @@ function renderReplay(run: ArchivedRun, replay: RunPageOptions["replay"]): Marku
 const MAX_CALLS = 1_000;
 const MAX_CHARS = 200_000;
 
-/** Two runs side by side: the facts, the calls in their order, and the lines that differ of programs and results. */
+/** Two runs side by side: the facts, the calls in order, and the lines in which programs and results differ. */
 function renderDifference(a: ArchivedRun, b: ArchivedRun): ConsolePage {
   const [left, right] = [overviewOf(a), overviewOf(b)];
   const fact = (name: string, of: (run: ArchivedRun, overview: typeof left) => Markup | string) => ({
@@ -185,10 +185,10 @@ ${part("console-diff", "Console", ({ consoleText }) => consoleText)}`,
 const MAX_ALIKE = 20;
 const MAX_DESCRIPTION_CHARS = 300;
 
-/** Puts the routes of the page of a run, and of what is done with it in place. */
+/** Registers the routes of the page of a run and of its forms. */
 export function runRoutes(app: Routes, answers: Answers): void {
   const replays = new Map<string, ReplayOutcome | "under way">();
-  /** By run, as what programs were saved of it. */
+  /** By run, the programs that were saved from it. */
   const savedOf = new Map<string, { name: string; notes: readonly string[] }>();
   let isSaving = false;
   app.get("/runs/:id", (c) => answers.page(c, () => showRun(c)));
@@ -196,7 +196,7 @@ export function runRoutes(app: Routes, answers: Answers): void {
   app.post("/runs/:id/save", (c) => saveProgram(c));
   app.get("/diff", (c) => answers.page(c, () => showDifference(c)));
 
-  /** A run that the viewer sees. @throws NotFound for any other, whether there is one or not. */
+  /** A run that the viewer sees. @throws NotFound for any other, whether it exists or not. */
   async function seenRun(c: Asked, runId: string): Promise<{ run: ArchivedRun; listed: ListedRun }> {
     const { archive } = answers.parts;
     if (!/^[\w-]{1,64}$/.test(runId) || !(await archive.exists())) throw new NotFound();
@@ -220,7 +220,7 @@ export function runRoutes(app: Routes, answers: Answers): void {
     return "run" in seen ? renderSeen(c, seen.run) : seen;
   }
 
-  /** @param refused the form that saved no program, and why, in one line. */
+  /** @param refused the form that saved nothing, and why, in one line. */
   async function renderSeen(
     c: Asked,
     run: ArchivedRun,
@@ -263,7 +263,7 @@ export function runRoutes(app: Routes, answers: Answers): void {
     return `${runAddress(id)}#replay`;
   }
 
-  /** Saves the program of a run. A form that saves none is shown again as it was sent. */
+  /** Saves the program of a run. A refused form is shown again as it was sent. */
   async function saveProgram(c: Asked): Promise<Response> {
     const form = await formOf(c);
     const name = (form.get("name") ?? "").trim();

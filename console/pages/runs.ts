@@ -1,4 +1,4 @@
-/** The list of runs: what goes on, what has ended, and how to find it. */
+/** The list of runs: those in progress, those that have ended, and the search. */
 import type { ListedRun, PageFilter, RunFilter, RunPage } from "../../archive/listed-run.ts";
 import { formatBytes, formatCount, formatDuration } from "../../base/quantities.ts";
 import { html, type Markup, renderSection, renderTable, renderTime } from "../../server/pages/page.ts";
@@ -9,7 +9,7 @@ import { BASE, type ConsolePage, renderHeading, renderNothing } from "../shell.t
 import type { Sight } from "../sight.ts";
 import type { Rights } from "../viewer.ts";
 
-/** The fields of the search, as they stand in the address. */
+/** The fields of the search, as in the address. */
 interface RunSearch {
   text: string;
   tool: string;
@@ -23,10 +23,10 @@ const MAX_FIELD_CHARS = 200;
 const DATE = /^\d{4}-\d\d-\d\d$/;
 const DAY_MS = 86_400_000;
 
-/** Whose runs a search is for, where it is for those of everybody. */
+/** Whose runs a search is for, if the viewer searches those of everybody. */
 const EVERYBODY = "*";
 
-/** Reads the search in an address. What is no search of a field counts as none. */
+/** Reads the search in an address. An invalid value of a field counts as no value. */
 function readRunSearch(query: URLSearchParams): RunSearch {
   const field = (name: string) => (query.get(name) ?? "").trim().slice(0, MAX_FIELD_CHARS);
   const date = (name: string) => (Number.isFinite(dayIn(field(name))) ? field(name) : "");
@@ -71,15 +71,15 @@ interface RunsPage {
   sight: Sight;
   /** Whether the page begins with the newest run. */
   isFirst: boolean;
-  /** Whether runs of the process that serves this page are shown as they go on. */
+  /** Whether the page shows runs in progress of the process that serves it. */
   isFollowed: boolean;
   nowMs: number;
 }
 
 const FOLLOWED =
-  "As they go on, runs of the ptc that serves this page are shown. Those of other processes and replicas are listed when they have ended.";
+  "This page shows the runs in progress of the ptc that serves it. Runs of other processes and replicas are listed when they have ended.";
 const UNFOLLOWED =
-  "Runs are listed when they have ended. The console of ptc serve --http shows its own as they go on.";
+  "Runs are listed when they have ended. The console of ptc serve --http also shows its own runs in progress.";
 
 function renderRuns(options: RunsPage): ConsolePage {
   const { page, search, live, sight, isFirst, isFollowed, nowMs } = options;
@@ -204,10 +204,10 @@ function renderLive(live: readonly LiveRun[], nowMs: number): Markup {
 }
 
 const RUNS_ON_A_PAGE = 50;
-/** How many runs are looked through for those that a viewer may read, where rules decide it. */
+/** How many runs are examined for those that a viewer may read, if rules decide it. */
 const MAX_LOOKED_THROUGH = 500;
 
-/** Puts the routes of the list of runs in place. */
+/** Registers the routes of the list of runs. */
 export function runsRoutes(app: Routes, answers: Answers): void {
   app.get("/runs", (c) => answers.page(c, () => listRuns(c)));
 
@@ -231,7 +231,7 @@ export function runsRoutes(app: Routes, answers: Answers): void {
         : await permittedPage(sight, filter);
     if (before === undefined) await answers.live?.look();
     const live = before === undefined ? ((await answers.live?.runsFor(sight)) ?? []) : [];
-    // Damaged runs are not known to be anybody's.
+    // The owner of a damaged run is unknown.
     const damaged = rights.runs === "all" ? page.damaged : [];
     return renderRuns({
       page: { ...page, damaged },

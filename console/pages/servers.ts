@@ -1,4 +1,4 @@
-/** The servers: whether they answer, how their tools have changed, with which login, and how calls of them went. */
+/** The servers: whether they answer, how their tools have changed, their logins, and how their calls went. */
 
 import { type ArchiveStore, allRuns } from "../../archive/archive-store.ts";
 import type { RunFilter } from "../../archive/listed-run.ts";
@@ -91,22 +91,22 @@ export async function recentCalls(
 interface ServersPage {
   frame: Frame;
   servers: Configuration["servers"];
-  /** What holds for servers whose entries say nothing of a sandbox. */
+  /** The default for servers whose entries name no sandbox. */
   sandboxes: Configuration["sandbox"]["servers"];
   catalog: ToolCatalog;
-  /** Of the calls of the last days; `undefined` where the viewer sees none but their own runs. */
+  /** Counts of the calls of the last days; `undefined` if the viewer sees only their own runs. */
   stats: readonly ToolStats[] | undefined;
   days: number;
   recent: RecentCalls;
-  /** Of the viewer; `undefined` where they are not known. */
+  /** The logins of the viewer; `undefined` if they are not known. */
   logins: readonly LoginStatus[] | undefined;
   /** Whether the viewer logs in and out here. */
   connects: boolean;
-  /** `undefined` where no server is asked from here. */
+  /** `undefined` if this console asks no servers. */
   check: LastCheck | undefined;
-  /** When the process that serves this page began to look, in milliseconds since 1970. */
+  /** When the process that serves this page began to remember checks, in milliseconds since 1970. */
   lookingSince: number;
-  /** What came of the last form. */
+  /** The outcome of the last form. */
   notice: string | undefined;
 }
 
@@ -214,7 +214,7 @@ function renderLogin(login: LoginStatus | undefined, frame: Frame | undefined): 
   return html`${shown}${renderLoginForms(login, frame)}`;
 }
 
-/** Where the viewer logs in at a server and out. Empty for a server without a login of theirs. */
+/** The forms with which the viewer logs in and out at a server. Empty for a server without logins of people. */
 export function renderLoginForms({ server, state }: LoginStatus, frame: Frame): Markup | undefined {
   if (state !== "logged_in" && state !== "ended" && state !== "none") return undefined;
   const form = (act: string, name: string) =>
@@ -273,7 +273,7 @@ function renderDifference(server: string, { added, removed, changed }: ServerDif
 ${names.length === 0 ? undefined : html`<figure class="text"><figcaption><span>Tools</span></figcaption>${renderDiff(names, `New tools of ${server}, and those that are gone`)}</figure>`}${texts}</article>`;
 }
 
-/** Where a login goes on: it is elsewhere, and a form of the console leads nowhere but to the console. */
+/** The page that links to the address of a login, because a form of the console can redirect only within the console. */
 function renderBegunLogin(server: string, address: string): ConsolePage {
   return {
     title: "Log in",
@@ -285,7 +285,7 @@ function renderBegunLogin(server: string, address: string): ConsolePage {
   };
 }
 
-/** The most logins that were begun and may go on. */
+/** The most logins in progress. */
 const MAX_LOGINS = 50;
 const LOGIN_MS = 10 * 60_000;
 
@@ -293,11 +293,11 @@ const NOTICES: Readonly<Record<string, string>> = {
   disconnected: "Your login at that server is removed.",
 };
 
-/** Puts the routes of the servers, and of logins at them in place. */
+/** Registers the routes of the servers and of logins at them. */
 export function serversRoutes(app: Routes, answers: Answers): void {
   const { check: ask, now: clock } = answers.parts;
   const checks = ask && new ServerChecks(ask, clock);
-  /** Logins that were begun, by viewer and server. */
+  /** Logins in progress, by viewer and server. */
   const begunLogins = new Map<string, AbortController>();
   app.get("/servers", (c) => answers.page(c, () => showServers(c)));
   app.post("/servers/check", (c) => answers.act(c, () => beginCheck(c)));
@@ -337,7 +337,10 @@ export function serversRoutes(app: Routes, answers: Answers): void {
   async function beginCheck(c: Asked): Promise<string> {
     if (checks === undefined) throw new NotFound();
     if (!checks.begin(c.get("session").viewer, answers.closing))
-      throw new RefusedError(429, "Others ask the servers just now; try again when they are done.");
+      throw new RefusedError(
+        429,
+        "Other checks of the servers are in progress; try again when they have ended.",
+      );
     return `${BASE}/servers#check`;
   }
 
@@ -349,7 +352,7 @@ export function serversRoutes(app: Routes, answers: Answers): void {
     return found.name;
   }
 
-  /** Begins a login of the viewer. Of two that one viewer begins at a server the later goes on. */
+  /** Begins a login of the viewer. A second login of the same viewer at a server replaces the first. */
   async function beginLogin(c: Asked): Promise<ConsolePage> {
     const { connect } = answers.parts;
     const server = serverOf(c);
@@ -367,7 +370,7 @@ export function serversRoutes(app: Routes, answers: Answers): void {
     const isOfTheWeb = URL.canParse(begun.address) && /^https?:$/.test(new URL(begun.address).protocol);
     if (isOfTheWeb) return renderBegunLogin(server, begun.address);
     endLogin(key);
-    throw new RefusedError(409, `Server '${server}' has its login at no address of the web.`);
+    throw new RefusedError(409, `The login of server '${server}' is not at an http or https address.`);
   }
 
   function endLogin(key: string): void {

@@ -1,4 +1,4 @@
-/** A single call of a tool by a person: the form from its schema, and what it says. */
+/** A single call of a tool by a person: the form, made from the tool's schema, and how it is read. */
 import { ForeignJsonError, isObject, parseForeignJson, writeJson } from "../../base/json.ts";
 import { oneLine } from "../../base/visible-text.ts";
 import { describeTypes, type Parameter, readArgument, toolParameters } from "../../catalog/arguments.ts";
@@ -12,17 +12,17 @@ const MAX_OPTIONS = 100;
 const MAX_JSON_BYTES = 64 * 1024;
 const FIELD = "arg:";
 
-/** The page of a tool, below which it is tried. */
+/** The page of a tool, which contains the form. */
 export function toolAddress({ namespacedName }: Pick<Tool, "namespacedName">): string {
   return `${BASE}/tools/${encodeURIComponent(namespacedName)}`;
 }
 
-/** The arguments that a form says, or why it says none, in one line. */
+/** The arguments of a form, or why they are invalid, in one line. */
 export type ReadTrial =
   | { readonly ok: true; readonly args: object }
   | { readonly ok: false; readonly why: string };
 
-/** Reads arguments by the schema of the tool. A field without text says nothing. The validator of calls checks everything else. */
+/** Reads arguments by the schema of the tool. It skips empty fields. The validator of calls checks everything else. */
 export function readTrial(form: URLSearchParams, { inputSchema }: Tool): ReadTrial {
   const whole = (form.get("json") ?? "").trim();
   if (whole !== "") {
@@ -54,7 +54,7 @@ function isText({ types, choices }: Parameter): boolean {
   return choices === undefined && types?.size === 1 && types.has("string");
 }
 
-/** @param given what was sent, where it was no arguments for the reason `problem`. */
+/** @param given the form as it was sent, if its arguments were invalid for the reason `problem`. */
 export function renderTrial(tool: Tool, frame: Frame, given?: URLSearchParams, problem?: string): Markup {
   const { parameters } = toolParameters(tool.inputSchema);
   const fields = parameters

@@ -5,7 +5,7 @@ import { answerQuestion, askedByGoingOn, describeQuestion, questionOf } from "./
 
 const BY = "AI SDK";
 
-/** What a tool gives the AI SDK. While a program runs, `progress` says what it does, as a preliminary result. */
+/** The output of a tool for the AI SDK. While a program runs, a preliminary result reports what it does in `progress`. */
 export interface PtcToolOutput extends Partial<ToolReply> {
   readonly progress?: string;
 }
@@ -27,7 +27,7 @@ export function ptcTools(ptc: Ptc, options: CallOptions = {}): ToolSet {
         async *execute(input, { abortSignal, messages, toolCallId }) {
           await denyRejected(ptc, messages, options);
           const question = await questionOf(ptc, name, input, options);
-          // What was not shown was not approved.
+          // The user approved nothing that was not shown.
           if (question !== undefined && approvedReason(messages, toolCallId) === describeQuestion(question))
             await answerQuestion(ptc, question, { allow: true, by: BY }, options);
           const events = new EventQueue<RunEvent>();
@@ -75,14 +75,14 @@ export function ptcApproval(
   };
 }
 
-/** What the user was shown who has approved this call of a tool; `undefined` where nobody has. */
+/** What the user saw before approving this tool call; `undefined` if nobody has approved it. */
 function approvedReason(messages: readonly ModelMessage[], toolCallId: string): string | undefined {
   return decided(messages).find(
     ({ request, response }) => request.toolCallId === toolCallId && response.approved,
   )?.request.reason;
 }
 
-/** Answers the questions to which the user said no. The SDK calls nothing then, and has the no in the messages that follow. */
+/** Answers the questions that the user denied. After a denial, the SDK calls nothing and puts the denial into the messages that follow. */
 async function denyRejected(
   ptc: Ptc,
   messages: readonly ModelMessage[],
@@ -132,7 +132,7 @@ function modelOutput({ text = "", content = [], isError }: PtcToolOutput) {
   return { type: "content" as const, value: [{ type: "text" as const, text }, ...files] };
 }
 
-/** What an event of a run says to a person who waits; `undefined` for nothing. */
+/** One line about an event of a run, for a person who waits; `undefined` if the event is not worth a line. */
 function describeEvent(event: RunEvent): string | undefined {
   switch (event.kind) {
     case "call-started":
@@ -148,7 +148,7 @@ function describeEvent(event: RunEvent): string | undefined {
   }
 }
 
-/** Hands on what is pushed, until some work is done. */
+/** An async queue that ends when some work ends. */
 class EventQueue<T> {
   readonly #waiting: T[] = [];
   #wake = () => {};
@@ -158,7 +158,7 @@ class EventQueue<T> {
     this.#wake();
   }
 
-  /** Yields what is pushed until the work has settled. An error of the work is thrown where the work is awaited, and not here. */
+  /** Yields the pushed values until the work settles. An error of the work is thrown where the work is awaited, not here. */
   async *until(work: Promise<unknown>): AsyncGenerator<T, void> {
     let isDone = false;
     const done = work.then(

@@ -6,8 +6,8 @@ import { inMemoryServer } from "./in-memory-server.ts";
 import { answerQuestion, describeGoingOn, questionOf } from "./waiting.ts";
 
 /**
- * ptc for `query({ options: { mcpServers: { ptc: ptcServer(ptc) }, allowedTools: ["mcp__ptc"] } })`. It runs in this process. What
- * aborts a query cancels its programs.
+ * ptc for `query({ options: { mcpServers: { ptc: ptcServer(ptc) }, allowedTools: ["mcp__ptc"] } })`. It runs in this process. Aborting a
+ * query cancels its programs.
  *
  * @param options for whom, and who is asked. What is left out is as `createPtc` was given it.
  */
@@ -26,7 +26,7 @@ export function ptcServer(
 
 const PREFIX = "mcp__ptc__";
 
-/** Those about whose tools an SDK has asked `ptcPermission`: it asks about the call that goes on, too. */
+/** The instances whose SDK has asked `ptcPermission` about a tool. Such an SDK also asks about the call that continues a program. */
 const asking = new WeakSet<Ptc>();
 
 /**

@@ -7,7 +7,7 @@ type Transport = ReturnType<typeof linkInMemory>[0];
 
 /** An MCP server in memory, by the SDK's own transports. */
 export interface InMemoryServer {
-  /** The end of a connection for one client. */
+  /** The client's end of a new connection. */
   transport(): Promise<Transport>;
   /** Serves one client at the other end of a transport, which it starts. */
   connect(transport: Transport): Promise<void>;
@@ -26,7 +26,7 @@ export function inMemoryServer(
   options: Pick<CallOptions, "principal" | "approve" | "onElicit">,
   present?: Parameters<typeof serveOver>[2]["present"],
 ): InMemoryServer {
-  if (!(ptc instanceof OpenPtc)) throw new PtcError("invalid", "this is no ptc that createPtc has opened");
+  if (!(ptc instanceof OpenPtc)) throw new PtcError("invalid", "this is not a ptc that createPtc has opened");
   const connections = new Set<{ close(): Promise<void> }>();
   const serve = async (transport: Transport, numbers?: typeof withTextNumbers) => {
     const connection = ptc.connect(options);

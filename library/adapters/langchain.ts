@@ -44,7 +44,7 @@ export function ptcTools(ptc: Ptc, options: CallOptions = {}): StructuredToolInt
   ) as StructuredToolInterface[];
 }
 
-/** Interrupts the graph. The tool is called again for the decision, up to here. */
+/** Interrupts the graph. For the decision, LangGraph calls the tool again, which runs up to here. */
 async function ask(question: PendingApproval): Promise<{ allow: boolean; by: string; reason?: string }> {
   const { interrupt } = await import("@langchain/langgraph");
   const { tool: name, arguments: args } = question.question;
@@ -62,7 +62,7 @@ async function ask(question: PendingApproval): Promise<{ allow: boolean; by: str
   };
 }
 
-/** The text, with what is an image or a sound after it. */
+/** The text, followed by images and audio. */
 function contentOf(text: string, content: readonly ContentBlock[]) {
   const files = content.flatMap((block) =>
     block.type === "image" || block.type === "audio"

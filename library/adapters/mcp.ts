@@ -3,8 +3,8 @@ import type { CallOptions, Ptc } from "../api.ts";
 import { inMemoryServer } from "./in-memory-server.ts";
 
 /**
- * A transport of MCP, as the SDKs have it: an end of a connection that carries messages of JSON-RPC. Any version of the SDKs
- * takes and gives one.
+ * A transport of MCP, as the SDKs define it: one end of a connection that carries JSON-RPC messages. Every version of the SDKs
+ * accepts and provides one.
  */
 export interface McpTransport {
   start(): Promise<void>;
@@ -19,7 +19,7 @@ export interface McpTransport {
 
 /** An MCP server in memory. */
 export interface McpServer {
-  /** The end of a connection for one client: `await client.connect(await server.transport())`. */
+  /** The client's end of a new connection: `await client.connect(await server.transport())`. */
   transport(): Promise<McpTransport>;
   /** Serves one client at the other end of a transport, which is started. */
   connect(transport: McpTransport): Promise<void>;

@@ -4,7 +4,7 @@ import type { CallOptions, ContentBlock, Ptc } from "../api.ts";
 import { answerQuestion, askedByGoingOn, questionOf } from "./waiting.ts";
 
 const BY = "OpenAI Agents SDK";
-/** The most questions whose rejections are looked for. */
+/** The most questions for which this adapter looks for a rejection. */
 const MAX_ASKED = 1_000;
 
 /**
@@ -20,7 +20,7 @@ const MAX_ASKED = 1_000;
 export function ptcTools(ptc: Ptc, options: CallOptions = {}): FunctionTool[] {
   const asked = new Map<string, { context: RunContext; callId: string }>();
 
-  /** Answers questions whose calls were rejected. The SDK tells of no rejection, and keeps it in the context of its run. */
+  /** Answers questions whose calls were rejected. The SDK reports no rejection; it keeps rejections in the context of its run. */
   async function denyRejected(current: RunContext): Promise<void> {
     for (const [ticket, { context: own, callId }] of asked) {
       const call = { toolName: "execute_program", callId };

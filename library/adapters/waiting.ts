@@ -1,7 +1,7 @@
 /**
- * What the SDKs' own ways to ask a person have in common. A program whose call needs an approval is suspended, and its reply has a
+ * What the approval mechanisms of the SDKs have in common. A program whose call needs an approval is suspended, and its reply has a
  * ticket. The model goes on with it by calling `execute_program` with the ticket, and that call is what an SDK asks its user about.
- * A ticket stands for one question: a tool, its definition and a digest of its arguments. A yes counts for that alone, and once.
+ * A ticket stands for one question: a tool, its definition and a digest of its arguments. A yes is valid for that question alone, and once.
  */
 
 import { isObject } from "../../base/json.ts";
@@ -17,7 +17,7 @@ import {
   type Waiting,
 } from "../api.ts";
 
-/** The question that a call of one of ptc's tools goes on with; `undefined` where it goes on with none, or nothing is left to ask. */
+/** The question whose program a tool call continues; `undefined` if it continues none, or the question needs no answer any more. */
 export async function questionOf(
   ptc: Ptc,
   tool: string,
@@ -31,7 +31,7 @@ export async function questionOf(
   return waiting.find((each) => each.ticket === ticket && !each.isAnswered);
 }
 
-/** A question as a person reads it. Two questions read alike only where they are about the same call, as far as it is shown. */
+/** A question as a person reads it. Two questions read alike only if they are about the same call, as far as it is shown. */
 export function describeQuestion({ ticket, question }: PendingApproval): string {
   const { tool, arguments: args, reason, origins = [] } = question;
   const { text, rest } = renderAskedArguments(args, ticket);
@@ -44,7 +44,7 @@ export function describeQuestion({ ticket, question }: PendingApproval): string 
   ].join("\n");
 }
 
-/** Answers a question. Where somebody else was first, or it has expired, what comes of that is in the reply to the ticket. */
+/** Answers a question. If somebody else answered first, or it has expired, the reply to the ticket says so. */
 export async function answerQuestion(
   ptc: Ptc,
   { ticket }: Pick<PendingApproval, "ticket">,
@@ -58,7 +58,7 @@ export async function answerQuestion(
   }
 }
 
-/** What a model whose SDK asks its user when a program is to go on reads of a program that waits. */
+/** What a model reads about a program that waits, if its SDK asks the user before the program continues. */
 export function describeGoingOn({ tool, ticket }: Pick<Waiting, "tool" | "ticket">): string {
   return [
     "[Script waits for an approval]",
@@ -66,7 +66,7 @@ export function describeGoingOn({ tool, ticket }: Pick<Waiting, "tool" | "ticket
   ].join("\n");
 }
 
-/** The reply about a program that waits, for a model whose SDK asks its user when the program is to go on. */
+/** The reply about a program that waits, for a model whose SDK asks the user before the program continues. */
 export function askedByGoingOn(reply: ToolReply): ToolReply {
   const { waiting, content } = reply;
   if (waiting === undefined) return reply;

@@ -448,8 +448,8 @@ describe("the feed", () => {
   });
 
   it.each([
-    [true, "Those of other processes and replicas are listed when they have ended."],
-    [false, "The console of ptc serve --http shows its own as they go on."],
+    [true, "Runs of other processes and replicas are listed when they have ended."],
+    [false, "The console of ptc serve --http also shows its own runs in progress."],
   ])("says which runs it shows as they go on (follows them: %s)", async (follows, text) => {
     const { visitor } = await opened(follows ? {} : { follow: undefined });
     expect(await visitor.text("/console/runs")).toContain(text);

@@ -258,7 +258,7 @@ it("another passkey is registered, and one removed, with one that is there, and 
   const racing = await ada.begin("me/passkeys/offer");
   await ada.register();
   const second = new SoftwarePasskey(origin);
-  await expect(ada.register(second)).rejects.toThrow("another passkey is added with one that you have");
+  await expect(ada.register(second)).rejects.toThrow("adding another passkey needs one that you have");
   const late = { sealed: racing.sealed, response: second.create(racing.options) };
   expect((await ada.post("me/passkeys", late)).text).toContain("your passkeys have changed meanwhile");
   const { options, sealed } = await ada.begin("me/passkeys/use");

@@ -111,7 +111,7 @@ describe("the page of the servers", () => {
     expect(await connect()).toContain('href="https://login.example.com/authorize?state=&lt;1&gt;"');
     answer = { address: "javascript:alert(1)" };
     const refused = await connect();
-    expect(refused).toContain("has its login at no address of the web");
+    expect(refused).toContain("is not at an http or https address");
     expect(refused).not.toContain("javascript:");
     answer = { why: "server 'mail' is off" };
     expect(await connect()).toContain("is off");
