@@ -190,7 +190,9 @@ function readLines(stream: Readable): { next(): Promise<unknown> } {
   };
 }
 
+/** A stream over the channel as both, which is over when the server closes its stdout, as its socket would be. */
 function bothWays(stream: Duplex): ServerStdio {
+  stream.once("end", () => stream.destroy());
   return { stdin: stream, stdout: stream };
 }
 
