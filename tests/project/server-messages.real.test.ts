@@ -19,11 +19,9 @@ describe.each([
   const hostile = test.skipIf(problemOf(engine) !== "");
   const start = (sandbox = {}) => setUp(engine, sandbox, {}, channel);
 
-  hostile(
-    "has no socket but its stdin, stdout and stderr",
-    async () => {
-      const { probe } = start();
-      const { value } = await probe(`
+  hostile("has no socket but its stdin, stdout and stderr", async () => {
+    const { probe } = start();
+    const { value } = await probe(`
       const fs = require("fs");
       const attempt = (work) => { try { return work(); } catch (error) { return error.code; } };
       const connected = (path) => new Promise((resolve) => {
@@ -38,13 +36,12 @@ describe.each([
         others: await Promise.all(sockets.map(connected)),
         launchers: attempt(() => fs.readdirSync("/proc/" + launcher + "/fd").map((each) => attempt(() => fs.openSync("/proc/" + launcher + "/fd/" + each, "r+"))).filter((each) => typeof each === "number" && fs.fstatSync(each).isSocket())),
       };`);
-      expect(value).toEqual({
-        sockets: [],
-        others: expect.not.arrayContaining(["connected"]),
-        launchers: expect.toSatisfy((found) => typeof found === "string" || found.length === 0),
-      });
-    },
-  );
+    expect(value).toEqual({
+      sockets: [],
+      others: expect.not.arrayContaining(["connected"]),
+      launchers: expect.toSatisfy((found) => typeof found === "string" || found.length === 0),
+    });
+  });
 
   hostile(
     "speaks frames of ptc's where its messages go, which are no messages and nothing else",
