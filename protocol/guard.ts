@@ -40,6 +40,15 @@ export const GUARD_WALLS = {
 export const GUARD_SOCKETS = "--sockets=";
 
 /**
+ * The argument after {@link GUARD_SOCKETS} or {@link GUARD_DIRECT} with which the runner has two sockets more, for the stdin and stdout of
+ * the server that it starts.
+ */
+export const GUARD_STDIO = "--stdio";
+
+/** The numbers under which a guard with {@link GUARD_DIRECT} and {@link GUARD_STDIO} has these sockets: that of stdin, that of stdout. */
+export const GUARD_STDIO_FILES = [3, 4] as const;
+
+/**
  * Frames between ptc and a guard that relays: a letter, a number (4 bytes, big-endian), and for `data`, `stdout` and
  * `stderr` as many bytes. Commands to the guard are frames too, with the number 0.
  */

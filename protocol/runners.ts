@@ -65,6 +65,8 @@ export const SOCKET_FILE_NAME = "broker.sock";
 /** The sockets that are the runner's stdout and stderr. */
 export const STDOUT_FILE_NAME = "stdout.sock";
 export const STDERR_FILE_NAME = "stderr.sock";
+/** The sockets that are the stdin and stdout of a server. */
+export const SERVER_STDIO_FILE_NAMES = ["server-stdin.sock", "server-stdout.sock"] as const;
 export const GUARD_PATH = "/opt/ptc/guard.pl";
 export const RUNNER_PATH = "/opt/ptc/runner.mjs";
 export const PYTHON_RUNNER_PATH = "/opt/ptc/python/main.py";

@@ -1,6 +1,6 @@
 /**
- * What ptc and the launcher in the sandbox of a server (runner-image/server) say to each other. ptc opens three streams; the launcher
- * opens one for each connection of the server, and one for each name that the server asked for and may not reach.
+ * What ptc and the launcher in the sandbox of a server (runner-image/server) say to each other. ptc opens two streams, or three; the
+ * launcher opens one for each connection of the server, and one for each name that the server asked for and may not reach.
  */
 
 import * as z from "zod/mini";
@@ -9,11 +9,14 @@ import * as z from "zod/mini";
 export const LAUNCH_STREAMS = {
   /** ptc sends a {@link ServerLaunch} and ends; the launcher sends a {@link ServerEnd} when the server has ended. */
   launch: "launch",
-  /** The server's stdin and stdout. */
+  /** The server's stdin and stdout, where the server has no sockets of its own for them. */
   messages: "messages",
   /** The server's stderr. */
   errors: "errors",
 } as const;
+
+/** Begin the arguments with the numbers of the launcher's sockets that are to be the server's stdin and stdout. */
+export const LAUNCHER_STDIO = ["--stdin=", "--stdout="] as const;
 
 export const SERVER_LAUNCHER_PATH = "/opt/ptc/server.mjs";
 /** The folder that holds all that is mounted for a server. */

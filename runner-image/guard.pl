@@ -1,7 +1,7 @@
 # The guard: the first process of a sandbox, which starts the runner. It ends, and the sandbox with it, when the runner has
 # ended, when its stdin ends (the engine closes that when ptc has ended), or after a number of seconds.
 #
-#     perl guard.pl SECONDS [--attached | --direct | --sockets=FOLDER] [--alone OPTION...] COMMAND [ARGUMENT...]
+#     perl guard.pl SECONDS [--attached | --direct | --sockets=FOLDER] [--stdio] [--alone OPTION...] COMMAND [ARGUMENT...]
 #
 # On stdin ptc sends `p` to pause all processes of the program, `k` to pause the runner and end all other processes, as between
 # two programs of a session, and `r` to resume. The guard ignores anything else. It answers a `k` with a `k` on stdout when it is
@@ -23,6 +23,10 @@
 # in a pod the launcher is in ptc's place. ptc then sends `s` to start the sandbox's seconds. The guard's last frame is an `x` with
 # the exit code, so that ptc can end the sandbox without waiting for the kernel of the sandbox to clear up. In both modes, ptc sends
 # `b` now and then, which the guard answers with a `b`.
+#
+# With --stdio, the runner has two more sockets, whose numbers are the arguments `--stdin=N` and `--stdout=N`. The runner passes them
+# to the server that it starts, so that the server's messages pass no other process. With --sockets they lead to sockets of ptc in
+# that folder, and with --direct they are what the guard has as 3 and 4.
 #
 # With --alone, the guard itself builds the walls that an engine builds elsewhere, because it starts with a network, for example
 # in a pod. The runner gets an empty network namespace, the resource limits of each `--limit=NAME:NUMBER`, and a folder in memory
@@ -70,8 +74,11 @@ my $PIPE_BYTES = 1024 * 1024;
 my ($AF_UNIX, $SOCK_STREAM, $F_SETFL, $O_NONBLOCK, $F_SETPIPE_SZ) = (1, 1, 4, 2048, 1031);
 my ($EINTR, $EAGAIN) = (4, 11);
 
-# Also in protocol/runners.ts: the sockets for the runner's channel, stdout and stderr.
+# Also in protocol/runners.ts: the sockets for the runner's channel, stdout and stderr, and those for the stdin and stdout of a server.
 my @SOCKETS = qw(broker.sock stdout.sock stderr.sock);
+my @STDIO_SOCKETS = qw(server-stdin.sock server-stdout.sock);
+# Also in protocol/guard.ts: what these are with --direct.
+my @STDIO_FILES = (3, 4);
 
 my ($seconds, @command) = @ARGV;
 my $attached = $command[0] eq '--attached' && shift @command;
@@ -79,6 +86,7 @@ my $direct = $command[0] eq '--direct' && shift @command;
 my $framed = $attached || $direct;
 my ($sockets) = $command[0] =~ /^--sockets=(.+)/s;
 shift @command if defined $sockets;
+my $stdio = $command[0] eq '--stdio' && shift @command;
 my $alone = $command[0] eq '--alone' && shift @command;
 my (@limits, @scratch, @hidden);
 if ($alone) {
@@ -122,6 +130,7 @@ my ($from_host, $to_host, $to_runner, $granted, $delivered) = ('', '', '', $WIND
 if ($framed) {
     $SIG{PIPE} = 'IGNORE';
     close $_ for $runners_channel, $runners_out, $runners_err;
+    close_stdio() if $stdio;
     # Only the runner has the channel, because its end is visible only when no other process has it open.
     open STDIN, '<&', \*STDOUT if $direct;
     fcntl($_, $F_SETFL, $O_NONBLOCK) for grep { defined } *STDIN, *STDOUT, $channel, $out, $err;
@@ -308,6 +317,14 @@ sub send_to_host {
     substr($to_host, 0, $written) = '' if defined $written;
 }
 
+# Closes the guard's own copies, so that ptc sees when the server closes them.
+sub close_stdio {
+    for my $number (@STDIO_FILES) {
+        open my $file, '+<&=', $number or next;
+        close $file;
+    }
+}
+
 # Reads all that is left in pipes and the channel, each by its own function.
 sub take_left {
     for my $take (@_) {
@@ -342,10 +359,16 @@ sub run {
         }
     }
     open STDIN, '<', '/dev/null';
+    my @stdio;
     if (defined $sockets) {
         # The runner inherits the files that are opened here.
         local $^F = 1024;
         ($runners_channel, $runners_out, $runners_err) = map { connected("$sockets/$_") } @SOCKETS;
+        @stdio = map { connected("$sockets/$_") } @STDIO_SOCKETS if $stdio;
+    }
+    if ($stdio) {
+        my ($in, $out) = @stdio ? map { fileno $_ } @stdio : @STDIO_FILES;
+        push @command, "--stdin=$in", "--stdout=$out";
     }
     if ($runners_channel) {
         open STDOUT, '>&', $runners_out;

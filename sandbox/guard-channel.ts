@@ -1,6 +1,6 @@
 /**
  * The host's ends of the connections of a sandbox's guard (runner-image/guard.pl): three sockets in a folder that is mounted into
- * the sandbox, or frames over the guard's own stdin and stdout, with the channel inside the frames or separate. Every engine whose
+ * the sandbox, five for a server, or frames over the guard's own stdin and stdout, with the channel inside the frames or separate. Every engine whose
  * image has the guard uses these.
  */
 
@@ -19,8 +19,8 @@ import {
   guardFrame,
 } from "../protocol/guard.ts";
 import { MAX_CONNECTIONS } from "../protocol/limits.ts";
-import { STDERR_FILE_NAME, STDOUT_FILE_NAME } from "../protocol/runners.ts";
-import type { SandboxOutput } from "./sandbox.ts";
+import { SERVER_STDIO_FILE_NAMES, STDERR_FILE_NAME, STDOUT_FILE_NAME } from "../protocol/runners.ts";
+import type { SandboxOutput, ServerStdio } from "./sandbox.ts";
 
 const GUARD_ANSWER = GUARD_COMMANDS.clear.charCodeAt(0);
 
@@ -92,6 +92,40 @@ export class OutputSockets {
       socket.on("data", pass);
       this.#delivered.push(new Promise((resolve) => socket.once("close", () => resolve())));
     });
+  }
+}
+
+/** The host's ends of the sockets that are the stdin and stdout of a server. */
+export class StdioSockets {
+  readonly connected: Promise<ServerStdio>;
+  readonly #listeners: readonly SocketListener[];
+
+  private constructor(stdin: SocketListener, stdout: SocketListener) {
+    this.#listeners = [stdin, stdout];
+    this.connected = Promise.all([stdin.connection, stdout.connection]).then(([stdin, stdout]) => ({
+      stdin,
+      stdout,
+    }));
+  }
+
+  /** @param directory the folder that is mounted into the sandbox. */
+  static async listen(directory: string): Promise<StdioSockets> {
+    const [forStdin, forStdout] = SERVER_STDIO_FILE_NAMES;
+    const stdin = await SocketListener.listen(directory, forStdin);
+    try {
+      return new StdioSockets(stdin, await SocketListener.listen(directory, forStdout));
+    } catch (error) {
+      stdin.close();
+      throw error;
+    }
+  }
+
+  /** Accepts no more connections, and ends those that there are. */
+  close(): void {
+    for (const listener of this.#listeners) {
+      listener.close();
+      void listener.connection.then((socket) => socket.destroy());
+    }
   }
 }
 

@@ -14,7 +14,7 @@
 import type { Duplex, Readable } from "node:stream";
 import type { Platform } from "../protocol/platform.ts";
 import type { RunnerName, RunnerStarts } from "../protocol/runners.ts";
-import type { SandboxExit, SandboxOutput, SandboxUse } from "./sandbox.ts";
+import type { SandboxExit, SandboxOutput, SandboxUse, ServerStdio } from "./sandbox.ts";
 import type { EngineAdvice, SandboxLimits, ServerWalls, WallName } from "./sandbox-profile.ts";
 
 /** What an engine needs to start one sandbox. */
@@ -87,6 +87,11 @@ export interface StartedSandbox {
    * that ends before that.
    */
   readonly connected: Promise<Duplex>;
+  /**
+   * For the sandbox of a server: resolves with its stdin and stdout, in any case before the launcher inside starts it. May stay pending
+   * for a sandbox that ends before that. Absent where they are streams over the channel.
+   */
+  readonly stdio?: Promise<ServerStdio> | undefined;
   /** Resolves when the sandbox has ended and its output has been delivered. Rejects if the engine is lost. */
   readonly exited: Promise<SandboxExit>;
   /** Stops every process of the program until {@link resume}. */

@@ -7,7 +7,7 @@
  * tests each wall from inside, and the engine has advice for a wall that does not hold.
  */
 
-import { GUARD_ATTACHED, GUARD_DIRECT, GUARD_SOCKETS } from "../protocol/guard.ts";
+import { GUARD_ATTACHED, GUARD_DIRECT, GUARD_SOCKETS, GUARD_STDIO } from "../protocol/guard.ts";
 import { GUARD_PATH, type RunnerStart, SANDBOX_SOCKET_DIRECTORY, WORKSPACE } from "../protocol/runners.ts";
 import { SERVER_FOLDER, SERVER_LAUNCHER_PATH } from "../protocol/server-launch.ts";
 
@@ -131,7 +131,10 @@ export function serverProfile(
   const [perl = "", guard = "", , ...rest] = profile.guard;
   return {
     ...profile,
-    guard: [perl, guard, String(MAX_SERVER_LIFETIME_S), ...rest],
+    guard: [
+      ...[perl, guard, String(MAX_SERVER_LIFETIME_S), ...rest],
+      ...(channel === "attached" ? [] : [GUARD_STDIO]),
+    ],
     hostTasks: SERVER_TASKS * HOST_TASKS_PER_PROCESS + GVISOR_TASKS,
     resourceLimits: { nproc: SERVER_TASKS, nofile: MAX_SERVER_FILES, core: 0 },
     scratch: [

@@ -170,6 +170,7 @@ class RunningSandbox implements Sandbox {
   readonly id: string;
   readonly image: string;
   readonly channel: Sandbox["channel"];
+  readonly stdio: Sandbox["stdio"];
   readonly exited: Sandbox["exited"];
   readonly lingerMs: number | undefined;
   readonly #started: StartedSandbox;
@@ -191,6 +192,7 @@ class RunningSandbox implements Sandbox {
     this.id = started.id;
     this.image = image;
     this.channel = channel;
+    this.stdio = started.stdio;
     this.exited = started.exited;
     this.lingerMs = lingers ? LINGER_MS : undefined;
     this.#started = started;

@@ -31,6 +31,12 @@ export interface SandboxOutput {
   onStderr(chunk: Buffer): void;
 }
 
+/** ptc's ends of the stdin and stdout of a server. No process of the sandbox passes on what goes over them. */
+export interface ServerStdio {
+  readonly stdin: Duplex;
+  readonly stdout: Duplex;
+}
+
 /**
  * A started, connected sandbox that runs one program. `channel` is a duplex byte stream for the broker, used only by this sandbox.
  */
@@ -39,6 +45,8 @@ export interface Sandbox {
   /** Digest of the image, `sha256:<hex>`. */
   readonly image: string;
   readonly channel: Duplex;
+  /** For the sandbox of a server; absent where the stdin and stdout of the server are streams over the channel. */
+  readonly stdio?: Promise<ServerStdio> | undefined;
   /** Resolves when the container has ended and all its output has been delivered. */
   readonly exited: Promise<SandboxExit>;
   /** How long it may outlive its program before `dispose` has to end it. Undefined if it ends with its program. */

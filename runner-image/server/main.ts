@@ -1,19 +1,22 @@
 /**
- * The launcher: starts a server in its sandbox and passes its messages and its connections to ptc, over the one channel that the
- * sandbox has (protocol/multiplexer.ts). It is as untrusted as the server: what it says about a connection, ptc checks again.
+ * The launcher: starts a server in its sandbox and passes its connections to ptc, over the sandbox's channel (protocol/multiplexer.ts). It
+ * is as untrusted as the server: what it says about a connection, ptc checks again. Where the guard has sockets for the server's stdin and
+ * stdout, the server gets them unchanged; otherwise its messages go over the channel too.
  *
  * A sandbox has no network. Each host that the server may reach has a loopback address of its own, which `/etc/hosts` names; the
  * launcher listens there and passes each connection on. A name of a pattern gets its address from the launcher's resolver when it
  * is first asked for. Any other name does not exist.
  */
 
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
+import { closeSync } from "node:fs";
 import { createServer, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { text } from "node:stream/consumers";
 import { Multiplexer } from "../../protocol/multiplexer.ts";
 import {
   LAUNCH_STREAMS,
+  LAUNCHER_STDIO,
   type LauncherRequest,
   matchesHost,
   type ServerEnd,
@@ -30,6 +33,14 @@ const MAX_UNKNOWN_NAMES = 200;
 function openChannel(): Socket {
   const number = process.argv.at(-1)?.match(/^--channel=(\d+)$/)?.[1];
   return new Socket({ fd: Number(number), readable: true, writable: true });
+}
+
+/** The sockets that are to be the server's stdin and stdout; undefined if its messages go over the channel. */
+function findStdio(): number[] | undefined {
+  const numbers = LAUNCHER_STDIO.flatMap(
+    (name) => process.argv.find((argument) => argument.startsWith(name))?.slice(name.length) ?? [],
+  );
+  return numbers.length === LAUNCHER_STDIO.length ? numbers.map(Number) : undefined;
 }
 
 const streams = new Map<string, Duplex>();
@@ -49,25 +60,34 @@ multiplexer.open("hello").destroy();
 async function launch(stream: Duplex): Promise<void> {
   // ptc wrote this.
   const { command, args, env, cwd, hosts, patterns } = JSON.parse(await text(stream)) as ServerLaunch;
-  const messages = streams.get(LAUNCH_STREAMS.messages);
   const errors = streams.get(LAUNCH_STREAMS.errors);
-  if (messages === undefined || errors === undefined) throw new Error("ptc opened no streams");
+  if (errors === undefined) throw new Error("ptc opened no streams");
   await Promise.all(
     hosts.flatMap(({ host, address, ports }) => ports.map((port) => relay(host, address, port))),
   );
   await resolveNames(patterns);
-  const child = spawn(command, args, { cwd, env, stdio: "pipe" });
-  child.stdin.on("error", () => {});
-  messages.pipe(child.stdin);
-  messages.on("close", () => child.stdin.destroy());
-  child.stdout.pipe(messages);
-  child.stderr.pipe(errors);
+  const stdio = findStdio();
+  const [input = "pipe", output = "pipe"]: (number | "pipe")[] = stdio ?? [];
+  const child: ChildProcess = spawn(command, args, { cwd, env, stdio: [input, output, "pipe"] });
+  // Only the server has them, because its end is visible only when no other process has them open.
+  if (stdio !== undefined) for (const file of stdio) closeSync(file);
+  else passMessages(child, streams.get(LAUNCH_STREAMS.messages));
+  child.stderr?.pipe(errors);
   const tell = (end: ServerEnd) => stream.end(`${JSON.stringify(end)}\n`);
   child.on("spawn", () => stream.write('{"started":true}\n'));
   signalServer = (signal) => child.kill(signal);
   child.on("error", (error: NodeJS.ErrnoException) => tell({ error: error.code ?? error.message }));
-  // After all of its output has been read.
-  child.on("close", (code, signal) => tell({ code, signal }));
+  // Not when its output ends, which a process that it leaves behind may have open for ever. ptc reads the rest for a while.
+  child.on("exit", (code, signal) => tell({ code, signal }));
+}
+
+function passMessages({ stdin, stdout }: ChildProcess, messages: Duplex | undefined): void {
+  if (stdin === null || stdout === null || messages === undefined)
+    throw new Error("there is no way for its messages");
+  stdin.on("error", () => {});
+  messages.pipe(stdin);
+  messages.on("close", () => stdin.destroy());
+  stdout.pipe(messages);
 }
 
 /** Passes connections to an address on. Never rejects. */

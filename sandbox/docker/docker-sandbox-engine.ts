@@ -8,6 +8,7 @@ import {
   OutputSockets,
   SocketFolder,
   SocketListener,
+  StdioSockets,
 } from "../guard-channel.ts";
 import type { SandboxOutput } from "../sandbox.ts";
 import type {
@@ -125,14 +126,17 @@ export class DockerSandboxEngine implements SandboxEngine {
     const socketDirectory = this.#sockets.makeSocketDirectory();
     let listener: SocketListener | undefined;
     let sockets: OutputSockets | undefined;
+    let stdio: StdioSockets | undefined;
     const release = () => {
       listener?.close();
       sockets?.close();
+      stdio?.close();
       rmSync(socketDirectory, { recursive: true, force: true });
     };
     try {
       listener = await SocketListener.listen(socketDirectory, SOCKET_FILE_NAME);
       sockets = await OutputSockets.listen(socketDirectory, output);
+      if (request.server !== undefined) stdio = await StdioSockets.listen(socketDirectory);
       const answers = new GuardAnswers();
       const container = await this.#startContainer(request, besideGuard(output, answers), socketDirectory);
       const delivered = sockets.ended.bind(sockets);
@@ -144,6 +148,7 @@ export class DockerSandboxEngine implements SandboxEngine {
       return {
         ...endsOf(container),
         connected: listener.connection,
+        stdio: stdio?.connected,
         exited,
         pause: () => container.pause(),
         clear() {

@@ -8,6 +8,8 @@ import { cpus, release } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import type { Duplex } from "node:stream";
 import { promisify } from "node:util";
+import { GUARD_STDIO_FILES } from "../../protocol/guard.ts";
+import type { ServerStdio } from "../sandbox.ts";
 import { SandboxError } from "../sandbox-error.ts";
 
 /** The path of a program, found like a shell would; undefined if there is none. */
@@ -156,6 +158,14 @@ export function runscCommand(runsc: Runsc, args: readonly string[], asRoot = isR
 /** The maximum length of runsc's own last messages. */
 const MAX_COMPLAINT_CHARS = 2_000;
 
+/** The numbers under which runsc has the sockets that are the stdin and stdout of a server. */
+const STDIO_FILES = [6, 7] as const;
+
+/** The options of `runsc run` that pass these sockets into the sandbox, under the numbers that the guard knows. */
+export const PASS_STDIO: readonly string[] = STDIO_FILES.map(
+  (file, index) => `--pass-fd=${file}:${GUARD_STDIO_FILES[index]}`,
+);
+
 /**
  * Enters the cgroups, makes the channel, the control socket and the complaints its stdin, stdout and stderr, and becomes the command.
  * The arguments are the files to write to, `--`, and the command.
@@ -197,25 +207,39 @@ export class LaunchedSandbox {
   readonly channel: Duplex;
   /** Frames between ptc and the guard. */
   readonly control: Duplex;
+  /** The stdin and stdout of a server. */
+  readonly stdio: ServerStdio | undefined;
   #complaint = "";
 
-  /** @param entrances files of cgroups (cgroups.ts). */
-  constructor(command: readonly string[], entrances: readonly string[]) {
+  /**
+   * @param entrances files of cgroups (cgroups.ts).
+   * @param hasStdio whether the command has {@link PASS_STDIO}.
+   */
+  constructor(command: readonly string[], entrances: readonly string[], hasStdio = false) {
     this.process = spawn("/bin/sh", ["-c", LAUNCHER, "sh", ...entrances, "--", ...command], {
-      stdio: ["ignore", "ignore", "ignore", "pipe", "pipe", "pipe"],
+      stdio: [
+        "ignore",
+        "ignore",
+        "ignore",
+        "pipe",
+        "pipe",
+        "pipe",
+        ...(hasStdio ? STDIO_FILES.map(() => "pipe" as const) : []),
+      ],
       // A terminal's interrupt should reach only ptc, which ends its sandboxes itself.
       detached: true,
       env: { PATH: process.env.PATH ?? "" },
     });
     // It is reported by `exited`.
     this.process.on("error", () => {});
-    const [, , , channel, control, complaints] = this.process.stdio as unknown as Duplex[];
+    const [, , , channel, control, complaints, stdin, stdout] = this.process.stdio as unknown as Duplex[];
     if (channel === undefined || control === undefined || complaints === undefined)
       throw new SandboxError("start_failed", "no process can be started on this machine");
     this.channel = channel;
     this.control = control;
+    this.stdio = stdin && stdout && { stdin, stdout };
     // An error before anything reads must not end the process. The reader notices the end by `close`.
-    for (const stream of [channel, control, complaints]) stream.on("error", () => {});
+    for (const stream of [channel, control, complaints, stdin, stdout]) stream?.on("error", () => {});
     readBeforeDestroy(control as Socket);
     complaints.on("data", (chunk: Buffer) => {
       this.#complaint = (this.#complaint + chunk.toString()).slice(-MAX_COMPLAINT_CHARS);

@@ -33,6 +33,7 @@ import { NO_LIMITS, RUNSC_ADVICE } from "./runsc-advice.ts";
 import {
   findRunsc,
   machineIdentity,
+  PASS_STDIO,
   type Runsc,
   runscCommand,
   runscFlags,
@@ -140,7 +141,7 @@ export class RunscEngine implements SandboxEngine {
   async start(request: SandboxRequest, output: SandboxOutput): Promise<StartedSandbox> {
     const parts = await this.#partsOf(request);
     if (request.server !== undefined) {
-      const server = this.#boot(parts, output);
+      const server = this.#launch(parts, output, ["run", ...PASS_STDIO], true);
       request.onRequested?.();
       return server;
     }
@@ -276,6 +277,7 @@ export class RunscEngine implements SandboxEngine {
     { runsc, platform, root, profile, owner }: SandboxParts,
     output: SandboxOutput,
     command: string[],
+    isServer = false,
   ): RunscSandbox {
     const place = this.#makePlace(owner, profile);
     const { id, folder } = place;
@@ -284,7 +286,7 @@ export class RunscEngine implements SandboxEngine {
       const configuration = ociConfiguration(profile, root, join(folder, "root"));
       writeFileSync(join(folder, "config.json"), JSON.stringify(configuration));
       const args = [...runscFlags(folder, platform), ...command, `--bundle=${folder}`, id];
-      return new RunscSandbox(place, runscCommand(runsc, args), output);
+      return new RunscSandbox(place, runscCommand(runsc, args), output, isServer);
     } catch (cause) {
       void place.group?.remove();
       rmSync(folder, { recursive: true, force: true });

@@ -57,16 +57,26 @@ function leavesMounts(folder: string): boolean {
 export class RunscSandbox implements StartedSandbox {
   readonly id: string;
   readonly connected: Promise<Duplex>;
+  readonly stdio: StartedSandbox["stdio"];
   readonly exited: Promise<SandboxExit>;
   readonly #launched: LaunchedSandbox;
   readonly #guard: DirectGuard;
   readonly #removed: Promise<void>;
   #isKilled = false;
 
-  /** @param command calls runsc so that it starts the sandbox in the foreground. */
-  constructor({ id, folder, group }: SandboxPlace, command: readonly string[], output: SandboxOutput) {
+  /**
+   * @param command calls runsc so that it starts the sandbox in the foreground.
+   * @param isServer whether the command passes the sockets of a server on.
+   */
+  constructor(
+    { id, folder, group }: SandboxPlace,
+    command: readonly string[],
+    output: SandboxOutput,
+    isServer = false,
+  ) {
     this.id = id;
-    const launched = new LaunchedSandbox(command, group?.entrances ?? []);
+    const launched = new LaunchedSandbox(command, group?.entrances ?? [], isServer);
+    this.stdio = launched.stdio && Promise.resolve(launched.stdio);
     const guard = new DirectGuard(output);
     this.#launched = launched;
     this.#guard = guard;
@@ -148,5 +158,7 @@ export class RunscSandbox implements StartedSandbox {
   release(): void {
     this.#launched.channel.destroy();
     this.#launched.control.destroy();
+    this.#launched.stdio?.stdin.destroy();
+    this.#launched.stdio?.stdout.destroy();
   }
 }

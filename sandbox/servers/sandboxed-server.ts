@@ -1,6 +1,7 @@
 /**
  * Runs a server in a sandbox: the same wall as for programs, with the launcher of servers (runner-image/server) in the place of a
- * runner. The server's stdin, stdout and stderr, and its connections, are streams over the sandbox's one channel.
+ * runner. The server's stdin and stdout are sockets of their own where the engine can pass them on, so that no process inside stands
+ * between the server and ptc. Otherwise they are a stream over the sandbox's one channel, as its stderr and its connections always are.
  */
 
 import type { Duplex, Readable, Writable } from "node:stream";
@@ -14,7 +15,7 @@ import {
   ServerEnd,
   type ServerLaunch,
 } from "../../protocol/server-launch.ts";
-import type { Sandbox, SandboxOutput, SandboxSource } from "../sandbox.ts";
+import type { Sandbox, SandboxOutput, SandboxSource, ServerStdio } from "../sandbox.ts";
 import { SandboxError } from "../sandbox-error.ts";
 
 /** Where the connections of a server lead to. */
@@ -67,7 +68,7 @@ export async function startSandboxedServer(
     // A launcher that breaks the protocol is no launcher any more.
     onEnd: () => void sandbox.kill().catch(() => {}),
   });
-  const messages = multiplexer.open(LAUNCH_STREAMS.messages);
+  const stdio = sandbox.stdio ?? Promise.resolve(bothWays(multiplexer.open(LAUNCH_STREAMS.messages)));
   const errors = multiplexer.open(LAUNCH_STREAMS.errors);
   const control = multiplexer.open(LAUNCH_STREAMS.launch);
   control.end(JSON.stringify(launch));
@@ -78,6 +79,7 @@ export async function startSandboxedServer(
   };
   const onAbort = () => void sandbox.kill().catch(() => {});
   signal.addEventListener("abort", onAbort, { once: true });
+  let own: ServerStdio | undefined;
   try {
     const first = await Promise.race([
       lines.next(),
@@ -90,16 +92,19 @@ export async function startSandboxedServer(
       throw new SandboxError("start_failed", `the launcher of its sandbox did not answer${complaint.text}`);
     if ("error" in started && started.error !== undefined)
       throw Object.assign(new Error(`spawn ${launch.command} ${started.error}`), { code: started.error });
+    own = await Promise.race([stdio, sandbox.exited.then(() => undefined)]);
+    if (own === undefined) throw new SandboxError("start_failed", `its sandbox has ended${complaint.text}`);
   } catch (error) {
     await abandon();
     throw error;
   } finally {
     signal.removeEventListener("abort", onAbort);
   }
-  const drained = Promise.all([closed(messages), closed(errors)]).then(() => {});
+  const { stdin, stdout } = own;
+  const drained = Promise.all([closed(stdout), closed(errors)]).then(() => {});
   return {
-    stdin: messages,
-    stdout: messages,
+    stdin,
+    stdout,
     stderr: errors,
     pid: undefined,
     drained,
@@ -183,6 +188,12 @@ function readLines(stream: Readable): { next(): Promise<unknown> } {
       }
     },
   };
+}
+
+/** A stream over the channel as both, which is over when the server closes its stdout, as its socket would be. */
+function bothWays(stream: Duplex): ServerStdio {
+  stream.once("end", () => stream.destroy());
+  return { stdin: stream, stdout: stream };
 }
 
 function closed(stream: Duplex): Promise<void> {

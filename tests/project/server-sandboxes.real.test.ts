@@ -1,18 +1,17 @@
 import { spawnSync } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { describe, expect, inject, onTestFinished, test } from "vitest";
-import type { Configuration } from "../../configuration/configuration.ts";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { parseConfiguration } from "../../configuration/parse.ts";
-import { Project } from "../../project/open-project.ts";
 import { observeServer } from "../../project/servers/observe-server.ts";
 import { composeUpstreams } from "../../project/servers/upstreams.ts";
 import { formatIdentity } from "../../system/process-identity.ts";
 import type { Upstream } from "../../upstream/upstream.ts";
 import { openTestedEngine } from "../sandbox/tested-engine.ts";
 import { toolCall, upstreamErrorOf } from "../upstream/upstream-fixtures.ts";
+import { ENGINES, openProbed, PROBE, problemOf, setUp } from "./walled-server.ts";
 
 /** Whether the registries of packages are reached from here, each asked for a package of these tests. */
 const HAS_REGISTRIES = [
@@ -20,72 +19,9 @@ const HAS_REGISTRIES = [
   ["python3", ["-m", "pip", "index", "versions", "mcp-server-time"]] as const,
 ].every(([command, args]) => spawnSync(command, args, { stdio: "ignore", timeout: 60_000 }).status === 0);
 
-const PROBE = "hostile-probe.mjs";
-const FIXTURES = join(import.meta.dirname, "../fixtures/servers");
-
-/**
- * A project with a probe in a sandbox.
- *
- * @param sandbox what its entry says besides the folder of the probe.
- * @param more what else the server's entry says.
- */
-function setUp(
-  engine: "docker" | "runsc",
-  sandbox: { files?: object[]; network?: unknown[]; memory_mb?: number } = {},
-  more: object = {},
-) {
-  const directory = mkdtempSync("/tmp/ptc-walled-");
-  chmodSync(directory, 0o755);
-  onTestFinished(() => rmSync(directory, { recursive: true }));
-  for (const folder of ["server", "data", "secret"]) mkdirSync(join(directory, folder));
-  writeFileSync(join(directory, "server", PROBE), readFileSync(join(FIXTURES, PROBE)));
-  writeFileSync(join(directory, "data/known.txt"), "known");
-  writeFileSync(join(directory, "secret/key"), "secret");
-  const text = JSON.stringify({
-    sandbox: { engine },
-    servers: [
-      {
-        name: "probe",
-        command: "node",
-        args: [`./server/${PROBE}`],
-        env: { OWN: "own-value", DATA: join(directory, "data/known.txt") },
-        sandbox: { ...sandbox, files: [{ path: "./server" }, ...(sandbox.files ?? [])] },
-        ...more,
-      },
-    ],
-  });
-  const configuration = parseConfiguration(text, { file: "ptc.yaml", directory, environment: {} });
-  const warnings: string[] = [];
-  const project = openProbed(configuration, (warning) => warnings.push(warning));
-  const { pool } = composeUpstreams(project);
-  const upstream = pool.get("local", "probe") as Upstream;
-  const probe = async (code: string) => {
-    const answer = await upstream.call({ ...toolCall("probe"), arguments: { code }, timeoutMs: 120_000 });
-    return (answer as { structuredContent: { value?: unknown; error?: string } }).structuredContent;
-  };
-  /** Ends everything, and reads what the audit log has of connections. */
-  const connections = async () => {
-    await project.close();
-    const lines = readFileSync(join(directory, ".ptc/audit.jsonl"), "utf8").trim().split("\n");
-    return lines.map((line) => JSON.parse(line)).filter(({ event }) => event === "connection");
-  };
-  return { directory, project, probe, upstream, connections, warnings };
-}
-
-function openProbed(configuration: Configuration, onWarning: (warning: string) => void): Project {
-  const keyring = { get: async () => undefined };
-  const project = new Project(configuration, { env: { PATH: process.env.PATH }, keyring, onWarning });
-  onTestFinished(() => project.close());
-  return project;
-}
-
 /** Fetches with Node.js's own client, and says how it ended. */
 const fetching = (url: string, headers = {}) =>
   `return fetch(${JSON.stringify(url)}, { headers: ${JSON.stringify(headers)} }).then(async (r) => r.status + " " + await r.text(), (e) => e.cause?.code ?? String(e))`;
-
-const ENGINES = ["docker", "runsc"] as const;
-const problemOf = (engine: (typeof ENGINES)[number]) =>
-  inject(engine === inject("testedEngine") ? "sandboxProblem" : "otherEngineProblem");
 
 describe.each(ENGINES)("a server in a sandbox of %s", (engine) => {
   test.skipIf(problemOf(engine) !== "")(

@@ -10,9 +10,16 @@ import {
   GUARD_FRAMES,
   GUARD_HEADER_BYTES,
   GUARD_SOCKETS,
+  GUARD_STDIO,
+  GUARD_STDIO_FILES,
   GUARD_WINDOW_BYTES,
 } from "../../protocol/guard.ts";
-import { SOCKET_FILE_NAME, STDERR_FILE_NAME, STDOUT_FILE_NAME } from "../../protocol/runners.ts";
+import {
+  SERVER_STDIO_FILE_NAMES,
+  SOCKET_FILE_NAME,
+  STDERR_FILE_NAME,
+  STDOUT_FILE_NAME,
+} from "../../protocol/runners.ts";
 
 const GUARD = join(import.meta.dirname, "../../runner-image/guard.pl");
 const text = readFileSync(GUARD, "utf8");
@@ -39,4 +46,7 @@ test("the guard and the host have the same names for things", () => {
   expect(text).toContain(`eq '${GUARD_DIRECT}'`);
   expect(text).toContain(`/^${GUARD_SOCKETS}(.+)/s`);
   expect(text).toContain(`= qw(${SOCKET_FILE_NAME} ${STDOUT_FILE_NAME} ${STDERR_FILE_NAME});`);
+  expect(text).toContain(`= qw(${SERVER_STDIO_FILE_NAMES.join(" ")});`);
+  expect(text).toContain(`eq '${GUARD_STDIO}'`);
+  expect(text).toContain(`= (${GUARD_STDIO_FILES.join(", ")});`);
 });
