@@ -180,6 +180,11 @@ export interface SandboxEngine {
   snapshot?(request: SandboxRequest): Promise<void>;
   /** Whether sandboxes of this kind are started from a snapshot, as a sentence. */
   describeSnapshot?(request: SandboxRequest): Promise<string>;
+  /**
+   * Measures what a program of an image costs on each platform that the engine chooses from, and has later sandboxes use the better
+   * one. Says both, as a sentence; `undefined` where there is but one. @throws Error
+   */
+  measurePlatforms?(image: string): Promise<string | undefined>;
   /** Its images, if it can build them. Sends no request yet. */
   openImages?(): Promise<ImageStore>;
   /**

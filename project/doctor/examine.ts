@@ -282,6 +282,7 @@ async function* examineSandbox(
   const checks: EngineCheck[] = [
     ...engineChecks(options),
     [IMAGE_NOTE, () => doubtImage(options)],
+    ["platform", () => measurePlatforms(options)],
     ["snapshot", () => describeSnapshot({ ...options, ...(first && { runner: first }) })],
     ["sandbox", () => trySandbox({ ...options, ...(first && { runner: first }) })],
     ...others.map((runner): [string, () => Promise<string>] => [
@@ -309,6 +310,12 @@ const IMAGE_NOTE = "note on the image";
 async function doubtImage({ engine, image, needed }: SettledOptions): Promise<string | undefined> {
   const found = await engine.findImage(image);
   return found && doubtAbout(needed, found);
+}
+
+async function measurePlatforms({ engine, image }: StarterOptions): Promise<string | undefined> {
+  const found = await engine.findImage(image);
+  // What cannot be measured is no fault of a part: the sandbox is tried next.
+  return found && engine.measurePlatforms?.(found.digest).catch(() => undefined);
 }
 
 async function describeSnapshot({

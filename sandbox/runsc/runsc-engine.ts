@@ -28,7 +28,14 @@ import { type SandboxLimits, sandboxProfile, serverProfile } from "../sandbox-pr
 import { isUnprivileged, readSentryProcess } from "../sentry-process.ts";
 import { type CgroupHierarchy, findCgroups, SandboxGroup } from "./cgroups.ts";
 import { ociConfiguration, type RootFileSystem } from "./oci-configuration.ts";
-import { PLATFORMS, Platforms } from "./platforms.ts";
+import {
+  costOf,
+  describeCosts,
+  MEASURED_PROGRAM,
+  PLATFORMS,
+  type PlatformCost,
+  Platforms,
+} from "./platforms.ts";
 import { NO_LIMITS, RUNSC_ADVICE } from "./runsc-advice.ts";
 import {
   findRunsc,
@@ -54,6 +61,7 @@ const SNAPSHOT_AFTER_MS = 3_000;
 const SNAPSHOT_PATIENCE_MS = 60_000;
 /** How long a restored sandbox may take to answer before another is booted instead. */
 const RESTORE_PATIENCE_MS = 10_000;
+const MEASURE_PATIENCE_MS = 60_000;
 const MAX_HELLO_BYTES = 8_192;
 const MAX_CLAIM_BYTES = 64 * 1024;
 const ID_BYTES = 3;
@@ -170,6 +178,49 @@ export class RunscEngine implements SandboxEngine {
     return (await this.#snapshots.find(key)) === undefined
       ? `none yet: sandboxes are booted, and one is made when ptc serves or \`ptc image build\` runs${failed}`
       : `sandboxes are restored from one${failed}`;
+  }
+
+  async measurePlatforms(image: string): Promise<string | undefined> {
+    const runsc = findRunsc(this.#runsc, RUNSC_ADVICE.missingRuntime);
+    const platforms = await this.#platforms.all(runsc);
+    const root = await this.#images.findRoot(image);
+    if (platforms.length < 2 || root === undefined) return undefined;
+    const best = new Map<string, PlatformCost>();
+    // In turn and twice, so that another program of this machine does not slow one of them alone.
+    for (const platform of [...platforms, ...platforms]) {
+      const begunMs = performance.now();
+      const printed = await this.#measure(runsc, root, platform);
+      const cost = costOf(platform, printed, performance.now() - begunMs);
+      const before = best.get(platform);
+      best.set(platform, {
+        platform,
+        bootMs: Math.min(cost.bootMs, before?.bootMs ?? cost.bootMs),
+        callsMs: Math.min(cost.callsMs, before?.callsMs ?? cost.callsMs),
+        memoryMs: Math.min(cost.memoryMs, before?.memoryMs ?? cost.memoryMs),
+      });
+    }
+    const costs = [...best.values()];
+    return describeCosts(costs, await this.#platforms.note(runsc, costs));
+  }
+
+  /** Runs the measured program on a platform, behind the wall of programs. @returns what it printed. */
+  async #measure(runsc: Runsc, root: RootFileSystem, platform: string): Promise<string> {
+    const id = randomBytes(ID_BYTES).toString("hex");
+    const folder = join(this.#folder, id);
+    mkdirSync(join(folder, "root"), { recursive: true, mode: 0o700 });
+    try {
+      const profile = sandboxProfile(this.#runners.javascript, BUILD_LIMITS, "direct");
+      const [node = ""] = profile.runner;
+      const { process: own, ...rest } = ociConfiguration(profile, root, join(folder, "root"));
+      const configuration = { ...rest, process: { ...own, args: [node, "-e", MEASURED_PROGRAM] } };
+      writeFileSync(join(folder, "config.json"), JSON.stringify(configuration));
+      const args = [...runscFlags(folder, platform), "run", `--bundle=${folder}`, id];
+      const [program = "", ...given] = runscCommand(runsc, args);
+      const { stdout } = await promisify(execFile)(program, given, { timeout: MEASURE_PATIENCE_MS });
+      return stdout;
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
   }
 
   async list(): Promise<{ id: string; owner: string }[]> {

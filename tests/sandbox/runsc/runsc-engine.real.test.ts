@@ -152,6 +152,23 @@ describeSandboxed("sandboxes without an engine", () => {
     expect((await open().describe()).profile).not.toBe(profile);
   });
 
+  test("are measured on each platform that runsc has, and use what was found", async () => {
+    vi.stubEnv("PTC_RUNSC_PLATFORM", "");
+    const engine = open();
+    const { image } = await requestFor(engine);
+    const said = (await engine.measurePlatforms(image)) ?? "";
+    const each =
+      "boots Node.js in [0-9]+ ms, makes 10,000 system calls in [0-9]+ ms and fills 64 MB in [0-9]+ ms";
+    expect(said).toMatch(new RegExp(`^(ptrace|systrap) is used: ptrace ${each}; systrap ${each}$`));
+    process.stderr.write(`${said}\n`);
+    expect((await run(engine, TWO)).out).toContain('"data":2');
+    const [used = ""] = said.split(" ");
+    const { profile } = await open().describe();
+    vi.stubEnv("PTC_RUNSC_PLATFORM", used);
+    expect((await open().describe()).profile).toBe(profile);
+    expect(readdirSync(join(base, "run"))).toEqual([]);
+  });
+
   test("are started by the runsc that is there now, and restored from none that another one made", async () => {
     const bin = join(base, "bin");
     mkdirSync(bin);
