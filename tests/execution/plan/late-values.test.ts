@@ -2,7 +2,8 @@ import { expect, test } from "vitest";
 import * as z from "zod";
 import type { ApprovalAnswer, ApprovalQuestion } from "../../../library/ptc.ts";
 import { tool } from "../../../library/ptc.ts";
-import { openPtc, useNoWalls } from "../../library/open.ts";
+import { useNoWalls, usePtcOfFile } from "../../library/open.ts";
+import { anew } from "./anew.ts";
 
 useNoWalls();
 
@@ -54,6 +55,9 @@ function shop({ before = [], sent = "Your code is 582913. It counts for 10 minut
   return { tools, made };
 }
 
+const { tools, begin } = anew({ make: shop, first: [{}] });
+const opened = usePtcOfFile({ tools, config: { approvals: { mode: "plan" }, sandbox: { warm: 0 } } });
+
 async function planned(
   code: string,
   box: Box = {},
@@ -62,10 +66,9 @@ async function planned(
     for: "plan",
   }),
 ) {
-  const { tools, made } = shop(box);
+  const made = begin(box);
   const questions: ApprovalQuestion[] = [];
-  const ptc = await openPtc({ tools, config: { approvals: { mode: "plan" }, sandbox: { warm: 0 } } });
-  const run = await ptc.run(code, {
+  const run = await opened().run(code, {
     approve: (question) => {
       questions.push(question);
       return answerTo(question, questions.length - 1);

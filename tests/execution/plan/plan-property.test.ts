@@ -5,11 +5,12 @@ import { PlanInForce } from "../../../broker/approvals/plan-in-force.ts";
 import type { ApprovalQuestion } from "../../../library/ptc.ts";
 import { digestOf } from "../../../protocol/canonical-json.ts";
 import { useNoWalls, usePtcOfFile } from "../../library/open.ts";
-import { worlds } from "./suite/world.ts";
+import { anew } from "./anew.ts";
+import { world } from "./suite/world.ts";
 
 useNoWalls();
 
-const { tools, begin } = worlds();
+const { tools, begin } = anew({ make: world, first: [] });
 const opened = usePtcOfFile({ tools, config: { approvals: { mode: "plan" }, sandbox: { warm: 0 } } });
 
 /** Statements of generated programs. `real` is true in a run and false in its rehearsal: a created number tells. */

@@ -2,11 +2,18 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { type ApprovalAnswer, type ApprovalQuestion, tool } from "../../../library/ptc.ts";
-import { openPtc, useNoWalls } from "../../library/open.ts";
+import { type ApprovalAnswer, type ApprovalQuestion, type Ptc, tool } from "../../../library/ptc.ts";
+import { openPtc, useNoWalls, usePtcOfFile } from "../../library/open.ts";
+import { anew } from "./anew.ts";
 import { desk } from "./desk.ts";
 
 useNoWalls();
+
+const { tools: TOOLS, begin } = anew({ make: desk, first: [] });
+const opened = usePtcOfFile({
+  tools: TOOLS,
+  config: { approvals: { mode: "plan" }, sandbox: { warm: 0 } },
+});
 
 const ALL: ApprovalAnswer = { allow: true, for: "plan", by: "ann" };
 
@@ -14,11 +21,11 @@ const ALL: ApprovalAnswer = { allow: true, for: "plan", by: "ann" };
 async function planned(
   code: string,
   answerTo: (question: ApprovalQuestion, index: number) => ApprovalAnswer | "later" = () => ALL,
-  { mode = "plan" }: { mode?: "plan" | "call" } = {},
+  /** By default that of the file, which has plans. */
+  ptc: Pick<Ptc, "run"> = opened(),
 ) {
-  const { tools, made } = desk();
+  const made = begin();
   const questions: ApprovalQuestion[] = [];
-  const ptc = await openPtc({ tools, config: { approvals: { mode }, sandbox: { warm: 0 } } });
   const run = await ptc.run(code, {
     approve: (question) => {
       questions.push(question);
@@ -29,7 +36,7 @@ async function planned(
     plan?.calls.map(({ tool: name, arguments: args }) => [name.replace("mcp__functions__", ""), args]),
   );
   const changes = made.filter(([name]) => !["people", "address"].includes(name));
-  return { ptc, run, questions, plans, made, changes };
+  return { run, questions, plans, made, changes };
 }
 
 const LOOP = `
@@ -56,7 +63,8 @@ test("a loop of changes is one question that shows all of them, and then they ar
 });
 
 test("without the setting each change is a question of its own, without a plan", async () => {
-  const { questions, changes } = await planned(LOOP, () => ({ allow: true }), { mode: "call" });
+  const ptc = await openPtc({ tools: TOOLS, config: { approvals: { mode: "call" }, sandbox: { warm: 0 } } });
+  const { questions, changes } = await planned(LOOP, () => ({ allow: true }), ptc);
   expect(questions.map(({ plan }) => plan)).toEqual([undefined, undefined, undefined]);
   expect(changes).toEqual(LOOPED);
 });
@@ -302,7 +310,8 @@ test("nothing that a rehearsal prints or returns is seen, and its stand-ins reac
 });
 
 test("a run that waits keeps its plan: it is approved later, and happens then without another question", async () => {
-  const { ptc, run, changes: before } = await planned(LOOP, () => "later");
+  const ptc = await openPtc({ tools: TOOLS, config: { approvals: { mode: "plan" }, sandbox: { warm: 0 } } });
+  const { run, changes: before } = await planned(LOOP, () => "later", ptc);
   expect(before).toEqual([]);
   const [pending] = await ptc.approvals();
   expect(pending?.question.plan?.calls).toHaveLength(3);
@@ -338,7 +347,8 @@ test("a program of a session is planned up to its first change, and says so", as
 });
 
 test("what a rehearsal reads is in the audit log, marked, and not in the archive", async () => {
-  const { ptc, run } = await planned(LOOP);
+  const ptc = await openPtc({ tools: TOOLS, config: { approvals: { mode: "plan" }, sandbox: { warm: 0 } } });
+  const { run } = await planned(LOOP, undefined, ptc);
   const lines = readFileSync(join(ptc.folder, ".ptc", "audit.jsonl"), "utf8")
     .trim()
     .split("\n")

@@ -4,12 +4,13 @@ import { afterAll, describe, expect, test } from "vitest";
 import { parse, stringify } from "yaml";
 import type { ApprovalQuestion } from "../../../../library/ptc.ts";
 import { useNoWalls, usePtcOfFile } from "../../../library/open.ts";
+import { anew } from "../anew.ts";
 import { PROGRAMS, type SuiteProgram } from "./programs.ts";
-import { worlds } from "./world.ts";
+import { world } from "./world.ts";
 
 useNoWalls();
 
-const { tools, begin } = worlds();
+const { tools, begin } = anew({ make: world, first: [] });
 const opened = usePtcOfFile({
   tools,
   config: { approvals: { mode: "plan" }, sandbox: { warm: 0 }, languages: ["typescript", "python"] },

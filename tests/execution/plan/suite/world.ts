@@ -242,22 +242,3 @@ export function world() {
   };
   return { tools, made };
 }
-
-/** Tools of a world that can begin anew, for one ptc that runs many programs. */
-export function worlds() {
-  let current = world();
-  const tools = Object.fromEntries(
-    Object.entries(current.tools).map(([name, definition]): [string, FunctionTool] => [
-      name,
-      { ...definition, execute: (...given) => current.tools[name]?.execute(...given) },
-    ]),
-  );
-  return {
-    tools,
-    /** Begins a new world, and returns the list that gets every change that is made in it. */
-    begin: () => {
-      current = world();
-      return current.made;
-    },
-  };
-}
