@@ -186,6 +186,7 @@ class ProgramBody implements RunBody<OwnOfProgram> {
   readonly #sandboxes: RunSandbox[] = [];
   /** The output of the sandbox whose program is the run's. */
   #output: RunnerOutput;
+  readonly #shown: ShownOnce;
   readonly #removals: Promise<void>[] = [];
 
   constructor(scope: ProgramScope) {
@@ -198,7 +199,8 @@ class ProgramBody implements RunBody<OwnOfProgram> {
     this.modules = new UsedModules(scope.modules, (module) => this.#servers.start(module));
     this.session = scope.session?.place;
     this.timeLimit = new TimeLimit(scope.limits.timeoutMs, scope.clock);
-    this.#output = this.#outputTo(() => {});
+    this.#shown = new ShownOnce(scope.onConsole);
+    this.#output = this.#outputTo(this.#shown.show);
   }
 
   #outputTo(onConsole: (entry: ConsoleEntry) => void): RunnerOutput {
@@ -208,13 +210,11 @@ class ProgramBody implements RunBody<OwnOfProgram> {
   }
 
   async carryOut(run: OpenRun): Promise<Carried> {
-    const { resumed, onConsole = () => {} } = this.#scope;
+    const { resumed } = this.#scope;
     const stop = new AbortController();
     const signal = AbortSignal.any([run.signal, stop.signal]);
     const calls = resumed && new ResumedCalls(resumed, () => stop.abort());
-    const shown = new ShownOnce(onConsole);
-    this.#output = this.#outputTo(shown.show);
-    let outcome = await this.#run({ ...run, signal }, shown, calls);
+    let outcome = await this.#run({ ...run, signal }, calls);
     const output = this.#output;
     this.#scope.onRan?.(this.timeLimit.spentMs);
     if (run.faulted.aborted) {
@@ -239,7 +239,7 @@ class ProgramBody implements RunBody<OwnOfProgram> {
   }
 
   /** Prepares the program while a sandbox starts, and runs it in the sandbox. */
-  async #run(run: OpenRun, shown: ShownOnce, calls: ResumedCalls | undefined): Promise<Outcome> {
+  async #run(run: OpenRun, calls: ResumedCalls | undefined): Promise<Outcome> {
     const output = this.#output;
     const { program, checkPatienceMs, onPhase, resumed } = this.#scope;
     const check = {
@@ -274,7 +274,7 @@ class ProgramBody implements RunBody<OwnOfProgram> {
         calls,
         experiments,
         // What follows values, and what is kept of a resumed run, has one sandbox for a run.
-        elsewhere: experiments || calls ? undefined : this.#elsewhere(run.signal, shown),
+        elsewhere: experiments || calls ? undefined : this.#elsewhere(run.signal),
       };
       return await duringPhase(onPhase, "program", () => runInside(acquired.sandbox, inside));
     } catch (error) {
@@ -285,15 +285,15 @@ class ProgramBody implements RunBody<OwnOfProgram> {
   }
 
   /** Where the run begins again if its own sandbox goes on in rehearsal. */
-  #elsewhere(signal: AbortSignal, shown: ShownOnce): Elsewhere | undefined {
+  #elsewhere(signal: AbortSignal): Elsewhere | undefined {
     if (this.#scope.session !== undefined) return undefined;
     return {
-      leave: () => shown.leave(),
+      leave: () => this.#shown.leave(),
       acquire: async () => {
-        const output = this.#outputTo(shown.again);
+        const output = this.#outputTo(this.#shown.again);
         const sandbox = new RunSandbox(this.#scope, output, signal);
-        const left = this.#sandboxes.map((each) => each.clear());
-        this.#removals.push(...left);
+        // The rehearsal is over.
+        this.#removals.push(...this.#sandboxes.map((each) => each.clear()));
         this.#sandboxes.push(sandbox);
         const acquired = await sandbox.acquire();
         if (acquired.ok) this.#output = output;
@@ -403,7 +403,7 @@ class ShownOnce {
   readonly #shown = { out: 0, err: 0 };
   #isLeft = false;
 
-  constructor(onConsole: (entry: ConsoleEntry) => void) {
+  constructor(onConsole: (entry: ConsoleEntry) => void = () => {}) {
     this.#onConsole = onConsole;
   }
 
@@ -430,7 +430,7 @@ class ShownOnce {
 /** A sandbox, or the reason why it could not be started. */
 type Acquired = { ok: true; sandbox: Sandbox } | { ok: false; message: string };
 
-/** The only sandbox of a run. It is acquired at most once, and removed whether it was used or not. */
+/** A sandbox of a run. It is acquired at most once, and removed whether it was used or not. */
 class RunSandbox {
   readonly #source: SandboxSource;
   readonly #output: SandboxOutput;
@@ -439,6 +439,7 @@ class RunSandbox {
   readonly #onPhase: OnPhase | undefined;
   readonly #giveUp = new AbortController();
   #acquiring: Promise<Acquired> | undefined;
+  #clearing: Promise<void> | undefined;
 
   /** @param signal cancels the acquiring of the sandbox. */
   constructor(scope: ProgramScope, output: RunnerOutput, signal: AbortSignal) {
@@ -465,7 +466,12 @@ class RunSandbox {
   }
 
   /** Cancels the acquiring, and resolves when the sandbox is removed. Never rejects. */
-  async clear(): Promise<void> {
+  clear(): Promise<void> {
+    this.#clearing ??= this.#clear();
+    return this.#clearing;
+  }
+
+  async #clear(): Promise<void> {
     this.#giveUp.abort();
     const acquired = await this.#acquiring?.catch(() => undefined);
     if (acquired?.ok) await acquired.sandbox.dispose();
