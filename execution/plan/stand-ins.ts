@@ -1,5 +1,5 @@
 import { randomBytes, randomInt } from "node:crypto";
-import { isObject } from "../../base/json.ts";
+import { isObject, writeJson } from "../../base/json.ts";
 import { type Step, valueAt } from "../../broker/approvals/plan.ts";
 import type { CallAnswer } from "../../broker/dispatcher.ts";
 import type { Tool } from "../../catalog/tool.ts";
@@ -74,7 +74,7 @@ export class StandIns {
   /** Whether a stand-in's value is in a text or a value. */
   isIn(value: unknown): boolean {
     if (this.marks.size === 0) return false;
-    const text = JSON.stringify(value) ?? "";
+    const text = writeJson(value) ?? "";
     for (const mark of this.marks.keys()) if (text.includes(mark)) return true;
     return false;
   }

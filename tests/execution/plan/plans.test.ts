@@ -333,6 +333,30 @@ test("what a program prints is shown once and as it is printed, though it is reh
   ]);
 });
 
+test("a whole number beyond 2^53 is in the plan with all digits", async () => {
+  const pay = tool({
+    description: "Pays an order back",
+    input: { type: "object", properties: { order: { type: "integer" } }, required: ["order"] },
+    annotations: { destructiveHint: true },
+    execute: ({ order }: Record<string, unknown>) => `paid ${order}`,
+  });
+  const ptc = await openPtc({ tools: { pay }, config: { approvals: { mode: "plan" }, sandbox: { warm: 0 } } });
+  const plans: unknown[] = [];
+  const run = await ptc.run(
+    `for (const order of ["1234567890123456789", "1234567890123456790"]) await callTool("mcp__functions__pay", { order });`,
+    {
+      typecheck: "off",
+      approve: ({ plan }) => {
+        plans.push(plan?.calls.map(({ arguments: args }) => args));
+        return ALL;
+      },
+    },
+  );
+  await ptc.close();
+  expect(run.error).toBeUndefined();
+  expect(plans).toEqual([[{ order: "1234567890123456789" }, { order: "1234567890123456790" }]]);
+});
+
 test("a run that waits keeps its plan: it is approved later, and happens then without another question", async () => {
   const { ptc, run, changes: before } = await planned(LOOP, () => "later");
   expect(before).toEqual([]);
