@@ -340,7 +340,10 @@ test("a whole number beyond 2^53 is in the plan with all digits", async () => {
     annotations: { destructiveHint: true },
     execute: ({ order }: Record<string, unknown>) => `paid ${order}`,
   });
-  const ptc = await openPtc({ tools: { pay }, config: { approvals: { mode: "plan" }, sandbox: { warm: 0 } } });
+  const ptc = await openPtc({
+    tools: { pay },
+    config: { approvals: { mode: "plan" }, sandbox: { warm: 0 } },
+  });
   const plans: unknown[] = [];
   const run = await ptc.run(
     `for (const order of ["1234567890123456789", "1234567890123456790"]) await callTool("mcp__functions__pay", { order });`,
