@@ -149,16 +149,16 @@ export class SandboxConnection {
   }
 
   /**
-   * Asks the runner for a trace of everything delivered to the program so far, and waits for it. Resolves without one if none arrives
+   * Asks the runner for a trace of everything delivered to the program so far, and waits for it. Resolves with `false` if none arrives
    * in time, for example because the program is computing.
    */
-  async requestTrace(patienceMs: number): Promise<void> {
-    const came = new Promise<void>((resolve) => {
-      this.#traceCame = resolve;
+  async requestTrace(patienceMs: number): Promise<boolean> {
+    const came = new Promise<true>((resolve) => {
+      this.#traceCame = () => resolve(true);
     });
     await this.#write(encodeFrame({ type: "trace" } satisfies TraceRequest, MAX_REPLY_FRAME_BYTES));
-    const late = delay(patienceMs, undefined, { ref: false, signal: this.#abort.signal }).catch(() => {});
-    await Promise.race([came, late]);
+    const late = delay(patienceMs, false, { ref: false, signal: this.#abort.signal }).catch(() => false);
+    return Promise.race([came, late]);
   }
 
   /** The program has ended: drops waiting calls, but continues to read what the runner sends. */

@@ -115,10 +115,10 @@ export class CallLog {
     return [...this.#answers].map(([tool, value]) => ({ tool, value }));
   }
 
-  /** Numbers each call and notes it. An outcome that comes after the program has ended and the call was aborted is no answer. */
+  /** Numbers each call that has no number, and notes it. An outcome that comes after the program has ended and the call was aborted is no answer. */
   readonly aroundCalls: CallInterceptor = (next) => async (requested, run) => {
     const { tool, arguments: args, raw = false } = requested;
-    const seq = ++this.#count;
+    const seq = run.seq ?? ++this.#count;
     const call: OpenCall = { seq, tool, arguments: args, raw, startedMs: this.elapsedMs };
     this.#open.set(seq, call);
     for (const observer of this.#observers) observer.onCallStarted?.({ seq, tool });

@@ -4,6 +4,7 @@ import { type Plan, planOf } from "../broker/approvals/plan.ts";
 import type { CallDispatcher, Rehearsal } from "../broker/dispatcher.ts";
 import type { RunFlow } from "../broker/flow/run-flow.ts";
 import type { RunSurroundings } from "./interceptors.ts";
+import type { OwnSandbox } from "./plan/own-sandbox.ts";
 import type { Moment, Stoppable } from "./suspension/suspension.ts";
 import type { TimeLimit } from "./time-limit.ts";
 
@@ -18,12 +19,17 @@ export type OpenRehearsal = (
   rehearsal: Rehearsal,
 ) => { dispatcher: CallDispatcher; surroundings: RunSurroundings; flow?: RunFlow | undefined };
 
-/** Rehearses the program of a run from one of its moments. */
-export type Rehearse = (moment: Moment, asked: ApprovalRequest) => Promise<Plan>;
+/**
+ * Rehearses the program of a run from one of its moments.
+ *
+ * @param own the run's own sandbox, if the program can go on there.
+ */
+export type Rehearse = (moment: Moment, asked: ApprovalRequest, own: OwnSandbox | undefined) => Promise<Plan>;
 
 /** Makes the plans of one run, when its program reaches calls that a person has to approve. */
 export class Planning {
   #running: Stoppable | undefined;
+  #own: OwnSandbox | undefined;
   #rehearse: Rehearse | undefined;
   #plans = 0;
   readonly #timeLimit: Pick<TimeLimit, "open" | "close"> | undefined;
@@ -33,9 +39,15 @@ export class Planning {
     this.#timeLimit = timeLimit;
   }
 
-  /** The program has begun. */
-  begin(running: Stoppable): void {
+  /** The program has begun. @param own its sandbox, if it may go on there in rehearsal. */
+  begin(running: Stoppable, own?: OwnSandbox): void {
     this.#running = running;
+    this.#own = own;
+  }
+
+  /** Settles when the run is where it was before its rehearsal; rejects if it does not come there. */
+  get ready(): Promise<void> {
+    return this.#own?.ready ?? Promise.resolve();
   }
 
   /** @param rehearse rehearses the program, which is prepared. */
@@ -59,9 +71,11 @@ export class Planning {
       if (moment === undefined) return unrehearsed(asked, "the run has read too much for a rehearsal");
       // A paused program could not send its trace, so it is paused once it has stopped.
       this.#timeLimit?.open();
+      const own = this.#own?.canRehearse(moment) === true ? this.#own : undefined;
       try {
-        return await rehearse(moment, asked);
+        return await rehearse(moment, asked, own);
       } finally {
+        own?.beginAgain(moment);
         this.#timeLimit?.close();
       }
     } finally {

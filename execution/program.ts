@@ -8,6 +8,7 @@ import { type ModuleSource, UsedModules } from "../languages/module-source.ts";
 import { adviseProgram, type Prepared, prepareProgram } from "../languages/prepare-program.ts";
 import type { Program, ProgramSession } from "../languages/program.ts";
 import { resolveProgram, type UnresolvedProgram } from "../languages/resolve-program.ts";
+import type { ConsoleEntry } from "../protocol/console-stream.ts";
 import {
   MAX_CLAIM_FAILURE_BYTES,
   MAX_FILE_RESULT_BYTES,
@@ -24,6 +25,7 @@ import type { ExecutedProgram, ExecutedRun } from "./output/executed-run.ts";
 import { maxResultBytes, RunnerOutput } from "./output/runner-output.ts";
 import { rehearse } from "./plan/rehearsal.ts";
 import { unrehearsed } from "./planning.ts";
+import type { Elsewhere } from "./program-inside.ts";
 import { RecordedModules } from "./recorded-modules.ts";
 import {
   type Carried,
@@ -181,7 +183,10 @@ class ProgramBody implements RunBody<OwnOfProgram> {
   #image: string | undefined;
   #isConsoleCut = false;
   #isFaulted = false;
-  #sandbox: RunSandbox | undefined;
+  readonly #sandboxes: RunSandbox[] = [];
+  /** The output of the sandbox whose program is the run's. */
+  #output: RunnerOutput;
+  readonly #shown: ShownOnce;
   readonly #removals: Promise<void>[] = [];
 
   constructor(scope: ProgramScope) {
@@ -194,16 +199,23 @@ class ProgramBody implements RunBody<OwnOfProgram> {
     this.modules = new UsedModules(scope.modules, (module) => this.#servers.start(module));
     this.session = scope.session?.place;
     this.timeLimit = new TimeLimit(scope.limits.timeoutMs, scope.clock);
+    this.#shown = new ShownOnce(scope.onConsole);
+    this.#output = this.#outputTo(this.#shown.show);
+  }
+
+  #outputTo(onConsole: (entry: ConsoleEntry) => void): RunnerOutput {
+    const { limits, redactor } = this.#scope;
+    const mostBytes = maxResultBytes(limits) + MAX_CLAIM_FAILURE_BYTES;
+    return new RunnerOutput(limits, mostBytes, onConsole, redactor);
   }
 
   async carryOut(run: OpenRun): Promise<Carried> {
-    const { limits, redactor, resumed, onConsole = () => {} } = this.#scope;
+    const { resumed } = this.#scope;
     const stop = new AbortController();
     const signal = AbortSignal.any([run.signal, stop.signal]);
     const calls = resumed && new ResumedCalls(resumed, () => stop.abort());
-    const mostBytes = maxResultBytes(limits) + MAX_CLAIM_FAILURE_BYTES;
-    const output = new RunnerOutput(limits, mostBytes, onConsole, redactor);
-    let outcome = await this.#run({ ...run, signal }, output, calls);
+    let outcome = await this.#run({ ...run, signal }, calls);
+    const output = this.#output;
     this.#scope.onRan?.(this.timeLimit.spentMs);
     if (run.faulted.aborted) {
       this.#isFaulted = true;
@@ -227,7 +239,8 @@ class ProgramBody implements RunBody<OwnOfProgram> {
   }
 
   /** Prepares the program while a sandbox starts, and runs it in the sandbox. */
-  async #run(run: OpenRun, output: RunnerOutput, calls: ResumedCalls | undefined): Promise<Outcome> {
+  async #run(run: OpenRun, calls: ResumedCalls | undefined): Promise<Outcome> {
+    const output = this.#output;
     const { program, checkPatienceMs, onPhase, resumed } = this.#scope;
     const check = {
       mode: resumed === undefined ? this.typecheck : "off",
@@ -236,7 +249,7 @@ class ProgramBody implements RunBody<OwnOfProgram> {
     } as const;
     const preparing = prepareProgram(program, { ...this.#scope, modules: this.modules }, check, onPhase);
     const sandbox = new RunSandbox(this.#scope, output, run.signal);
-    this.#sandbox = sandbox;
+    this.#sandboxes.push(sandbox);
     sandbox.startAhead();
     try {
       const prepared = await untilAborted(preparing, run.signal);
@@ -260,6 +273,8 @@ class ProgramBody implements RunBody<OwnOfProgram> {
         output,
         calls,
         experiments,
+        // What follows values, and what is kept of a resumed run, has one sandbox for a run.
+        elsewhere: experiments || calls ? undefined : this.#elsewhere(run.signal),
       };
       return await duringPhase(onPhase, "program", () => runInside(acquired.sandbox, inside));
     } catch (error) {
@@ -267,6 +282,24 @@ class ProgramBody implements RunBody<OwnOfProgram> {
     } finally {
       this.#servers.end();
     }
+  }
+
+  /** Where the run begins again if its own sandbox goes on in rehearsal. */
+  #elsewhere(signal: AbortSignal): Elsewhere | undefined {
+    if (this.#scope.session !== undefined) return undefined;
+    return {
+      leave: () => this.#shown.leave(),
+      acquire: async () => {
+        const output = this.#outputTo(this.#shown.again);
+        const sandbox = new RunSandbox(this.#scope, output, signal);
+        // The rehearsal is over.
+        this.#removals.push(...this.#sandboxes.map((each) => each.clear()));
+        this.#sandboxes.push(sandbox);
+        const acquired = await sandbox.acquire();
+        if (acquired.ok) this.#output = output;
+        return acquired.ok ? { ...acquired, output } : acquired;
+      },
+    };
   }
 
   /** Follows values by experiment where their content does not decide. A session's programs cannot run again one by one. */
@@ -315,7 +348,7 @@ class ProgramBody implements RunBody<OwnOfProgram> {
       observer: { onCall: run.recording?.onRehearsed },
       leave: (removal: Promise<void>) => void this.#removals.push(removal),
     };
-    run.planning?.rehearseWith((moment, asked) => rehearse(parts, moment, asked));
+    run.planning?.rehearseWith((moment, asked, own) => rehearse(parts, moment, asked, own));
   }
 
   async answer(sealed: SealedOutcome): Promise<OwnOfProgram> {
@@ -336,7 +369,7 @@ class ProgramBody implements RunBody<OwnOfProgram> {
   }
 
   async clear(): Promise<void> {
-    await Promise.all([this.#sandbox?.clear(), ...this.#removals]);
+    await Promise.all([...this.#sandboxes.map((each) => each.clear()), ...this.#removals]);
   }
 
   /** What to do about how the program ended, after the hints of its check. A failure to find advice is ignored. */
@@ -365,10 +398,40 @@ class ProgramBody implements RunBody<OwnOfProgram> {
   }
 }
 
+/** Shows what a program prints once, though the run may begin again in another sandbox and print it again. */
+class ShownOnce {
+  readonly #onConsole: (entry: ConsoleEntry) => void;
+  readonly #shown = { out: 0, err: 0 };
+  #isLeft = false;
+
+  constructor(onConsole: (entry: ConsoleEntry) => void = () => {}) {
+    this.#onConsole = onConsole;
+  }
+
+  /** Shows what the first sandbox prints. */
+  readonly show = (entry: ConsoleEntry): void => {
+    if (this.#isLeft) return;
+    this.#shown[entry.stream] += entry.text.length;
+    this.#onConsole(entry);
+  };
+
+  /** Shows nothing more of the first sandbox. */
+  leave(): void {
+    this.#isLeft = true;
+  }
+
+  /** Shows what the second sandbox prints, but for what the first one has printed. */
+  readonly again = ({ stream, text }: ConsoleEntry): void => {
+    const rest = text.slice(this.#shown[stream]);
+    this.#shown[stream] = Math.max(0, this.#shown[stream] - text.length);
+    if (rest !== "") this.#onConsole({ stream, text: rest });
+  };
+}
+
 /** A sandbox, or the reason why it could not be started. */
 type Acquired = { ok: true; sandbox: Sandbox } | { ok: false; message: string };
 
-/** The only sandbox of a run. It is acquired at most once, and removed whether it was used or not. */
+/** A sandbox of a run. It is acquired at most once, and removed whether it was used or not. */
 class RunSandbox {
   readonly #source: SandboxSource;
   readonly #output: SandboxOutput;
@@ -377,6 +440,7 @@ class RunSandbox {
   readonly #onPhase: OnPhase | undefined;
   readonly #giveUp = new AbortController();
   #acquiring: Promise<Acquired> | undefined;
+  #clearing: Promise<void> | undefined;
 
   /** @param signal cancels the acquiring of the sandbox. */
   constructor(scope: ProgramScope, output: RunnerOutput, signal: AbortSignal) {
@@ -403,7 +467,12 @@ class RunSandbox {
   }
 
   /** Cancels the acquiring, and resolves when the sandbox is removed. Never rejects. */
-  async clear(): Promise<void> {
+  clear(): Promise<void> {
+    this.#clearing ??= this.#clear();
+    return this.#clearing;
+  }
+
+  async #clear(): Promise<void> {
     this.#giveUp.abort();
     const acquired = await this.#acquiring?.catch(() => undefined);
     if (acquired?.ok) await acquired.sandbox.dispose();

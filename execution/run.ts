@@ -237,6 +237,7 @@ function open(scope: RunScope, body: RunBody<unknown>, faulted: AbortSignal): Op
     answered: resumed?.answered,
     suspend: suspension && ((question, ticket) => suspension.request(question, ticket)),
     plan: planning && ((question, giveUp) => planning.plan(question, giveUp)),
+    ready: planning && (() => planning.ready),
   });
   const { report } = scope.surroundings ?? {};
   const observers = [recording, report, redactObserver(scope, redactor)].filter((each) => each !== undefined);

@@ -21,6 +21,7 @@ export class TimeLimit {
 
   readonly #clock: Pick<Clock, "monotonicMs">;
   #program: Pausable = {};
+  readonly #limitMs: number;
   #remainingMs: number;
   #runningSince = 0;
   #spentMs = 0;
@@ -31,6 +32,7 @@ export class TimeLimit {
   #expire = () => {};
 
   constructor(limitMs: number, clock: Pick<Clock, "monotonicMs">) {
+    this.#limitMs = limitMs;
     this.#remainingMs = limitMs;
     this.#clock = clock;
     this.reached = new Promise((resolve) => {
@@ -48,6 +50,16 @@ export class TimeLimit {
     this.#program = program;
     this.#run();
     if (this.#questions > 0) this.#pauseSoon();
+  }
+
+  /** The program goes on beside its run, which begins again and has all of its time then. The time stops until `start`. */
+  leave(): void {
+    clearTimeout(this.#pausing);
+    if (this.#paused) this.#program.resume?.();
+    this.#paused = false;
+    this.#program = {};
+    this.#stop();
+    this.#remainingMs = this.#limitMs;
   }
 
   /** A question is put to a person. Several may be open at once. */

@@ -228,6 +228,8 @@ export interface RunApprovalsOptions {
   suspend?: ((request: ApprovalRequest, ticket: string | undefined) => Promise<ApprovalAnswer>) | undefined;
   /** Finds out what the program will change from this call on. If absent, each call is asked about. `giveUp` aborts when a server asks something. */
   plan?: ((request: ApprovalRequest, giveUp: AbortSignal) => Promise<Plan | undefined>) | undefined;
+  /** Settles when the program waits for the answer. Rejects if it does not come to that, and the call is not made. */
+  ready?: (() => Promise<void>) | undefined;
 }
 
 /** Why a person is asked whom a reviewer left the question. */
@@ -322,7 +324,11 @@ export class RunApprovals {
    */
   async approve(tool: Tool, args: unknown, signal: AbortSignal, why: Why = {}): Promise<Approval> {
     this.#waiting++;
-    const answer = this.#turn.then(() => this.#ask(tool, args, signal, why));
+    const answer = this.#turn.then(async () => {
+      const approval = await this.#ask(tool, args, signal, why);
+      await this.#options.ready?.();
+      return approval;
+    });
     this.#turn = answer.catch(() => {});
     try {
       return await answer;

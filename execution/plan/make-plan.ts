@@ -1,4 +1,4 @@
-import { isObject } from "../../base/json.ts";
+import { isObject, writeJson } from "../../base/json.ts";
 import { describePlanned } from "../../broker/approvals/approval-text.ts";
 import {
   type AnswerPart,
@@ -106,7 +106,7 @@ export function makePlan(rehearsed: Rehearsed): Plan {
 const TOO_LARGE = "all calls together are too large to be shown";
 
 function sizeOf(args: unknown): number {
-  return JSON.stringify(args ?? null).length;
+  return writeJson(args ?? null).length;
 }
 
 function shownChars(call: PlannedCall): number {

@@ -4,7 +4,7 @@ import { writeJson } from "../../base/json.ts";
 import { orAborted } from "../../base/waiting.ts";
 import { type ApprovalRequest, RunApprovals } from "../../broker/approvals/approvals.ts";
 import type { Assumption, Plan } from "../../broker/approvals/plan.ts";
-import type { CallDispatcher, CallOutcome, RehearsedCall } from "../../broker/dispatcher.ts";
+import type { CallOutcome, RehearsedCall } from "../../broker/dispatcher.ts";
 import { withExactNumbers } from "../../broker/exact-numbers.ts";
 import { changesSomething } from "../../broker/policy/data-flow.ts";
 import type { Tool } from "../../catalog/tool.ts";
@@ -18,7 +18,6 @@ import { PROGRAMS_MODULE } from "../../protocol/tool-names.ts";
 import type { SandboxSource, SandboxUse } from "../../sandbox/sandbox.ts";
 import { SandboxError } from "../../sandbox/sandbox-error.ts";
 import type { CallObserver } from "../call-log.ts";
-import type { RunSurroundings } from "../interceptors.ts";
 import type { Outcome, Verdict } from "../outcome.ts";
 import type { DryRun } from "../output/planned-program.ts";
 import { maxResultBytes, RunnerOutput } from "../output/runner-output.ts";
@@ -31,16 +30,19 @@ import type { Moment } from "../suspension/suspension.ts";
 import { TimeLimit } from "../time-limit.ts";
 import { isEmptyAnswer, type LateRead } from "./late-reads.ts";
 import { isCutShort, makePlan, type NotedCall, type OtherCall, withAssumptions } from "./make-plan.ts";
+import type { OwnSandbox, Rehearsing } from "./own-sandbox.ts";
 import { Renaming } from "./renaming.ts";
 import { StandIns } from "./stand-ins.ts";
 
 /**
  * Finds out what a program will change, before anything is changed. When the program reaches a call that a person has to approve, it
- * runs again in two sandboxes of their own, up to that call with the answers that it got, and from there on in rehearsal: calls that only
- * read are made, and a call that may change something gets a stand-in. The two rehearsals have different stand-ins, so that what differs
- * between them depends on answers that do not exist yet. A program that does something else in the second one is rehearsed once more,
- * with other names and numbers but the same choices: what it does then is in the plan on condition that real answers choose so too. A
- * program that catches errors is also rehearsed with changes that fail at first, to find out which it makes again. Nothing that a rehearsal prints, emits or returns is kept.
+ * goes on in rehearsal: calls that only read are made, and a call that may change something gets a stand-in. It does so in its own
+ * sandbox (`OwnSandbox`), and else in another one, where it runs again up to that call with the answers that it got. A second rehearsal
+ * in another sandbox has different stand-ins, so that what differs depends on answers that do not exist yet. There is none if nothing
+ * could differ: if the program makes no further call, and its stand-in has no choice and no list. A program that does something else in
+ * the second one is rehearsed once more, with other names and numbers but the same choices: what it does then is in the plan on condition
+ * that real answers choose so too. A program that catches errors is also rehearsed with changes that fail at first, to find out which it
+ * makes again. Nothing that a rehearsal prints, emits or returns is kept.
  *
  * A program can tell that it is rehearsed, and behave otherwise. A plan promises nothing about the program: it is what a person has seen,
  * and the calls of the real run are held against it one by one (`PlanInForce`).
@@ -109,10 +111,15 @@ interface Rehearsals {
 }
 
 /** The plan of a program that has reached a call which a person has to approve. Never rejects for what a program or an engine does. */
-export async function rehearse(parts: RehearsalParts, moment: Moment, asked: ApprovalRequest): Promise<Plan> {
+export async function rehearse(
+  parts: RehearsalParts,
+  moment: Moment,
+  asked: ApprovalRequest,
+  place?: OwnSandbox,
+): Promise<Plan> {
   let both: Both;
   try {
-    both = await rehearseAsFarAsItGoes(parts, moment);
+    both = await rehearseAsFarAsItGoes(parts, moment, { own: place, asks: true });
   } catch (error) {
     if (!(error instanceof SandboxError)) throw error;
     return unrehearsed(asked, `it could not be rehearsed (${messageOf(error)})`);
@@ -128,7 +135,7 @@ export async function rehearse(parts: RehearsalParts, moment: Moment, asked: App
 
 /** Rehearses a program from its beginning, for nobody's question. Rejects with a `SandboxError` when no sandbox can be acquired. */
 export async function rehearseWhole(parts: RehearsalParts): Promise<DryRun> {
-  const both = await rehearseAsFarAsItGoes(parts, BEGINNING);
+  const both = await rehearseAsFarAsItGoes(parts, BEGINNING, { asks: false });
   if (both === "late") {
     const type = parts.signal.aborted ? "Cancelled" : "Timeout";
     return { kind: "failed", error: buildFailure(type, TOO_LONG) };
@@ -149,28 +156,47 @@ type Both = Rehearsals | "late";
  * Runs both rehearsals, once more if the program failed after a late read that brought nothing: that may be what it waits for, such as
  * a message that a change sends. Then such reads get stand-ins. Rejects with a `SandboxError` when no sandbox can be acquired.
  */
-async function rehearseAsFarAsItGoes(parts: RehearsalParts, moment: Moment): Promise<Both> {
+async function rehearseAsFarAsItGoes(
+  parts: RehearsalParts,
+  moment: Moment,
+  from: RehearsedFrom,
+): Promise<Both> {
   const late = AbortSignal.timeout(longestMs(parts));
-  const both = await rehearseTwice(parts, moment, late, false);
+  const both = await rehearseTwice(parts, moment, late, from);
   if (both === "late" || both.first.verdict?.ok !== false || !both.first.isMissing) return both;
-  const again = await rehearseTwice(parts, moment, late, true);
+  const again = await rehearseTwice(parts, moment, late, { asks: from.asks, fills: true });
   return again === "late" || again.first.noted.length < both.first.noted.length ? both : again;
 }
 
-/** Runs both rehearsals. Rejects with a `SandboxError` when no sandbox can be acquired. @param fills whether late reads that bring nothing get stand-ins. */
+/** From what a program is rehearsed. */
+interface RehearsedFrom {
+  /** The sandbox of the run, if the program can go on there. */
+  readonly own?: OwnSandbox | undefined;
+  /** Whether it is rehearsed from a call that is asked about, whose arguments are known. */
+  readonly asks: boolean;
+  /** Whether late reads that bring nothing get stand-ins. */
+  readonly fills?: boolean | undefined;
+}
+
+/**
+ * Runs both rehearsals; the second one only if there is anything that it could find out. Rejects with a `SandboxError` when no sandbox
+ * can be acquired.
+ */
 async function rehearseTwice(
   parts: RehearsalParts,
   moment: Moment,
   late: AbortSignal,
-  fills: boolean,
+  { own, asks, fills = false }: RehearsedFrom,
 ): Promise<Both> {
   const stop = new AbortController();
   const ends = AbortSignal.any([parts.signal, stop.signal, late]);
   const first = new FirstRehearsal(parts, moment, () => stop.abort(), fills);
   const second = new SecondRehearsal(first, moment);
   try {
-    const rehearsed = first.run(ends).finally(() => first.end());
-    const both = await Promise.allSettled([rehearsed, second.run(parts, ends)]);
+    const rehearsed = first.run(ends, own).finally(() => first.end());
+    const isNeeded = asks ? first.needsAnother : Promise.resolve(true);
+    const other = isNeeded.then((is) => (is ? second.run(parts, ends) : undefined));
+    const both = await Promise.allSettled([rehearsed, other]);
     const failed = both.find((each) => each.status === "rejected");
     if (failed !== undefined) throw failed.reason;
     return { parts, moment, first, second, late };
@@ -254,6 +280,10 @@ class FirstRehearsal {
   readonly #moment: Moment;
   readonly #stop: () => void;
   readonly #ofTool = new Map<string, Entry[]>();
+  readonly #another = Promise.withResolvers<boolean>();
+  readonly #allThere = Promise.withResolvers<void>();
+  /** How many calls the program waits for where it goes on in rehearsal. */
+  #atOnce = 0;
   #waiting: (() => void)[] = [];
   #isOver = false;
   #ended = 0;
@@ -268,11 +298,19 @@ class FirstRehearsal {
     for (const { outcome } of moment.calls) if (outcome?.ok === true) this.#renaming.know(outcome.data);
   }
 
-  async run(signal: AbortSignal): Promise<void> {
+  /**
+   * Whether a second rehearsal could find out anything: whether a value of a further call depends on a stand-in, or whether the program
+   * does something else where a choice or a list in a stand-in is another one. Settles as soon as that is known.
+   */
+  get needsAnother(): Promise<boolean> {
+    return this.#another.promise;
+  }
+
+  async run(signal: AbortSignal, own?: OwnSandbox): Promise<void> {
     const { dispatcher, surroundings } = this.#parts.open(this.#moment, (call, ends) =>
       this.#answer(call, ends),
     );
-    const outcome = await runAgain(this.#parts, this.#moment, signal, {
+    const rehearsing: Rehearsing = {
       surroundings,
       observers: this.#parts.observer === undefined ? [] : [this.#observer(this.#parts.observer)],
       dispatcher: {
@@ -288,7 +326,11 @@ class FirstRehearsal {
           return entry.outcome;
         },
       },
-    });
+    };
+    if (own !== undefined)
+      this.#atOnce = this.#moment.calls.filter(({ outcome }) => outcome === undefined).length;
+    const outcome = await (own?.rehearse(rehearsing, signal) ??
+      runAgain(this.#parts, this.#moment, signal, rehearsing));
     this.verdict = outcome.verdict;
     if (outcome.verdict.ok) return;
     const { type } = outcome.verdict.error;
@@ -315,6 +357,7 @@ class FirstRehearsal {
   /** No further call comes. */
   end(): void {
     this.#isOver = true;
+    this.#another.resolve(false);
     for (const entry of this.entries) entry.ended.resolve();
     this.#wake();
   }
@@ -340,6 +383,8 @@ class FirstRehearsal {
     this.#renaming.know(args);
     this.entries.push(entry);
     this.#ofTool.set(tool, [...(this.#ofTool.get(tool) ?? []), entry]);
+    if (this.entries.length > 1) this.#another.resolve(true);
+    if (this.entries.length === this.#atOnce) this.#allThere.resolve();
     this.#wake();
     return entry;
   }
@@ -357,7 +402,12 @@ class FirstRehearsal {
     };
     entry.standIn = { tool, noted };
     const answer = this.standIns.answer(tool, seq, earlierAnswer(this.#moment, namespacedName));
-    await delay(STAND_IN_MS, undefined, { signal }).catch(() => {});
+    if (this.standIns.varies) this.#another.resolve(true);
+    const waited = delay(STAND_IN_MS, undefined, { signal }).catch(() => {});
+    // All that the program has made at once has come before its trace.
+    await (this.entries.indexOf(entry) < this.#atOnce
+      ? Promise.race([this.#allThere.promise, waited])
+      : waited);
     this.#ended++;
     return answer;
   }
@@ -553,11 +603,7 @@ async function runAgain(
   parts: RehearsalParts,
   moment: Moment,
   signal: AbortSignal,
-  {
-    dispatcher,
-    surroundings,
-    observers,
-  }: { dispatcher: CallDispatcher; surroundings: RunSurroundings; observers: readonly CallObserver[] },
+  { dispatcher, surroundings, observers }: Rehearsing,
 ): Promise<Outcome> {
   const { scope, program, prepared, environment, sandboxes, use, startedAt } = parts;
   const { limits, clock, redactor } = scope;

@@ -1,5 +1,5 @@
 import { randomInt } from "node:crypto";
-import { isObject } from "../../base/json.ts";
+import { isObject, writeJson } from "../../base/json.ts";
 
 /** What looks like a date or a time of day stays: another one would be none, or sort otherwise. */
 const TIMES = /\d{4}-\d{2}-\d{2}(?:[T ][\d:.]+(?:Z|[+-]\d{2}:?\d{2})?)?|\d{1,2}:\d{2}(?::\d{2})?/g;
@@ -26,7 +26,7 @@ export class Renaming {
   /** Notes words that are known before a late read. They are not renamed. */
   know(value: unknown): void {
     if (this.#isFull) return;
-    const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+    const text = typeof value === "string" ? value : (writeJson(value) ?? "");
     this.#left -= text.length;
     this.#isFull = this.#left < 0;
     for (const [word] of this.#isFull ? [] : text.matchAll(WORDS))

@@ -1,5 +1,5 @@
 import { randomBytes, randomInt } from "node:crypto";
-import { isObject } from "../../base/json.ts";
+import { isObject, writeJson } from "../../base/json.ts";
 import { type Step, valueAt } from "../../broker/approvals/plan.ts";
 import type { CallAnswer } from "../../broker/dispatcher.ts";
 import type { Tool } from "../../catalog/tool.ts";
@@ -32,6 +32,8 @@ export class StandIns {
   readonly marks = new Map<string, MarkedPlace>();
   /** The values that were chosen among few, and may be others in real answers. */
   choices: Choice[] = [];
+  /** Whether other stand-ins differ in more than names and numbers: in choices, or in how long a list is. */
+  varies = false;
   readonly #isOther: boolean;
   readonly #isLate: boolean;
   #values = 0;
@@ -72,7 +74,7 @@ export class StandIns {
   /** Whether a stand-in's value is in a text or a value. */
   isIn(value: unknown): boolean {
     if (this.marks.size === 0) return false;
-    const text = JSON.stringify(value) ?? "";
+    const text = writeJson(value) ?? "";
     for (const mark of this.marks.keys()) if (text.includes(mark)) return true;
     return false;
   }
@@ -117,6 +119,7 @@ export class StandIns {
         return prefixItems.map((each, index) => this.#of(each, root, undefined, at(index)));
       const least = typeof resolved.minItems === "number" ? Math.min(resolved.minItems, 20) : 1;
       const count = Math.max(least, this.#isOther ? 2 : 1);
+      this.varies = true;
       return Array.from({ length: count }, (_, index) => this.#of(items ?? {}, root, undefined, at(index)));
     }
     if (own === "integer" || own === "number") return this.#number(resolved, place);
@@ -152,6 +155,7 @@ export class StandIns {
     const likely = choices.find((each) => each === before) ?? choices[0];
     const others = choices.filter((each) => each !== likely);
     const chosen = this.#isOther && others.length > 0 ? others.at(-1) : likely;
+    if (others.length > 0) this.varies = true;
     if (others.length > 0 && isChoice(chosen)) this.choices.push({ ...place, is: chosen });
     return chosen;
   }

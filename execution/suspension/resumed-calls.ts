@@ -5,21 +5,30 @@ import type { KeptCall } from "./kept-calls.ts";
 import type { ResumedRun } from "./suspended-run.ts";
 
 /**
- * The calls of a resumed run: first the kept calls in their order, each with its kept answer, and then live calls. No call goes out
+ * The calls of a run that begins again, such as a resumed one: first the kept calls in their order, each with its kept answer, and then live calls. No call goes out
  * before the program has made every kept call again, so that a program that diverges has called nothing.
  */
 export class ResumedCalls {
   readonly #kept: readonly KeptCall[];
   readonly #goLive: () => Promise<string | undefined>;
   readonly #onStop: () => void;
+  readonly #since: string;
   readonly #madeAgain: Promise<void>;
   #allMade = () => {};
   #made = 0;
   #going: Promise<string | undefined> | undefined;
   #stopped: string | undefined;
 
-  /** @param onStop called when the run cannot continue. Nothing is answered after that. */
-  constructor({ run, goLive }: Pick<ResumedRun, "run" | "goLive">, onStop: () => void) {
+  /**
+   * @param onStop called when the run cannot continue. Nothing is answered after that.
+   * @param since what has happened to the run, phrased to follow "before".
+   */
+  constructor(
+    { run, goLive }: { run: Pick<ResumedRun["run"], "calls">; goLive: ResumedRun["goLive"] },
+    onStop: () => void,
+    since = "it was suspended",
+  ) {
+    this.#since = since;
     this.#kept = run.calls;
     this.#goLive = goLive;
     this.#onStop = onStop;
@@ -48,7 +57,7 @@ export class ResumedCalls {
   readonly aroundCalls: CallInterceptor = (next) => async (call, run) => {
     const kept = this.#stopped === undefined ? this.#kept[this.#made] : undefined;
     if (kept !== undefined) {
-      if (!isSame(kept, call)) this.#stop(describeOther(this.#made, kept, call));
+      if (!isSame(kept, call)) this.#stop(describeOther(this.#made, kept, call, this.#since));
       else if (++this.#made === this.#kept.length) this.#allMade();
     }
     if (this.#stopped !== undefined) return aborted(run.signal);
@@ -75,9 +84,9 @@ function isSame(kept: KeptCall, { tool, arguments: args, raw = false }: Requeste
   return kept.tool === tool && kept.raw === raw && kept.argumentsDigest === digestOf(args ?? null);
 }
 
-function describeOther(position: number, kept: KeptCall, { tool }: RequestedCall): string {
+function describeOther(position: number, kept: KeptCall, { tool }: RequestedCall, since: string): string {
   const what = kept.tool === tool ? "other arguments" : tool;
-  return `the program made another call ${position + 1} than before it was suspended: expected ${kept.tool}; got ${what}`;
+  return `the program made another call ${position + 1} than before ${since}: expected ${kept.tool}; got ${what}`;
 }
 
 /** Rejects when the run is over: a call without an answer never gets one. */

@@ -23,6 +23,8 @@ export interface Moment {
   calls: readonly KeptCall[];
   trace: Trace | undefined;
   insideMs: number;
+  /** Whether the trace has everything up to this moment; by default nobody knows. */
+  isTraced?: boolean;
 }
 
 /** A program or a call that can be stopped for a suspension. */
@@ -86,9 +88,9 @@ export function stoppableProgram(
     async stop() {
       connection.hold();
       while (connection.active > approvals.waiting) await delay(POLL_MS);
-      await connection.requestTrace(TRACE_PATIENCE_MS);
+      const isTraced = await connection.requestTrace(TRACE_PATIENCE_MS);
       const made = calls.list();
-      return made && { calls: made, trace: connection.trace, insideMs: elapsedMs() };
+      return made && { calls: made, trace: connection.trace, insideMs: elapsedMs(), isTraced };
     },
     goOn: () => connection.letGo(),
   };

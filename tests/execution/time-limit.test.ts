@@ -31,6 +31,23 @@ function limit(ms: number, pausable = true) {
 }
 
 describe("a time limit", () => {
+  it("stops when its program is left to a rehearsal, which is not paused, and begins anew with the run", async () => {
+    const { time, program, start, passed } = limit(100);
+    start();
+    await passed(20);
+    time.open();
+    await passed(SOON_MS);
+    time.leave();
+    expect(program.said).toEqual(["pause", "resume"]);
+    expect(await passed(500)).toBe(false);
+    time.close();
+    expect(program.said).toEqual(["pause", "resume"]);
+    start();
+    expect(await passed(99)).toBe(false);
+    expect(await passed(1)).toBe(true);
+    expect(time.spentMs).toBe(20 + SOON_MS + 100);
+  });
+
   it("is reached when its time is up, counted from its start", async () => {
     const { start, passed } = limit(100);
     expect(await passed(500)).toBe(false);

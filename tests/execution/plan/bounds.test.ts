@@ -10,8 +10,8 @@ import { desk } from "./desk.ts";
 const ENGINE = new ProcessEngine();
 useNoWalls(ENGINE);
 
-/** Runs a program with plans, denies what it is asked, and counts the sandboxes until its first question. */
-async function asked(code: string, options: RunOptions = {}, more: PtcOptions["tools"] = {}) {
+/** Runs a program with plans, answers what it is asked, and counts the sandboxes until its first question. */
+async function asked(code: string, options: RunOptions = {}, more: PtcOptions["tools"] = {}, allow = false) {
   const { tools, made } = desk();
   const ptc = await openPtc({
     tools: { ...tools, ...more },
@@ -25,7 +25,7 @@ async function asked(code: string, options: RunOptions = {}, more: PtcOptions["t
     approve: (question) => {
       questions.push(question);
       if (questions.length === 1) sandboxes = ENGINE.started - before;
-      return { allow: false };
+      return { allow };
     },
   });
   await ptc.close();
@@ -39,20 +39,24 @@ const BRANCH = `if ((await mcp__functions__create({ title: "t" })).ok) ${SEND}`;
 const NEVER = "await new Promise(() => setInterval(() => {}, 1000));";
 
 test.each([
-  ["one change", SEND, 3],
+  ["one change whose answer has nothing but names and numbers", SEND, 1],
+  ["one change that answers a truth value", `await mcp__functions__create({ title: "t" });`, 2],
   [
     "twelve changes",
     `for (let i = 0; i < 12; i++) await mcp__functions__send({ to: "n" + i, text: "x" });`,
-    3,
+    2,
   ],
-  ["a branch on what a change answers", BRANCH, 4],
-  ["an error that is caught", `try { ${SEND} } catch { ${SEND} }`, 4],
-  ["both", `try { ${BRANCH} } catch {}`, 5],
-])("%s takes no more sandboxes than its rehearsals, and none is left", async (_, code, expected) => {
-  const { plan, sandboxes } = await asked(code);
-  expect(plan?.calls.length).toBeGreaterThan(0);
-  expect(sandboxes).toBe(expected);
-});
+  ["a branch on what a change answers", BRANCH, 3],
+  ["an error that is caught", `try { ${SEND} } catch { ${SEND} }`, 2],
+  ["both", `try { ${BRANCH} } catch {}`, 4],
+])(
+  "%s takes its own sandbox and no more than its further rehearsals until the question, and none is left",
+  async (_, code, expected) => {
+    const { plan, sandboxes } = await asked(code);
+    expect(plan?.calls.length).toBeGreaterThan(0);
+    expect(sandboxes).toBe(expected);
+  },
+);
 
 test("a rehearsal ends before the time of its run does, and the plan has what it came to", async () => {
   const { plan } = await asked(`${SEND} await mcp__functions__create({ title: "t" }); ${NEVER}`, {
@@ -82,7 +86,7 @@ test("without a sandbox for its rehearsal, the call is asked about alone", async
   const start = ENGINE.start.bind(ENGINE);
   let starts = 0;
   const failing = vi.spyOn(ENGINE, "start").mockImplementation(async (request, output) => {
-    if (++starts > 1) throw new SandboxError("start_failed", "there is no room");
+    if (++starts === 2) throw new SandboxError("start_failed", "there is no room");
     return start(request, output);
   });
   try {
@@ -93,6 +97,33 @@ test("without a sandbox for its rehearsal, the call is asked about alone", async
   } finally {
     failing.mockRestore();
   }
+});
+
+test("without a sandbox in which the run begins again, nothing is made, and the run says so", async () => {
+  const start = ENGINE.start.bind(ENGINE);
+  let starts = 0;
+  const failing = vi.spyOn(ENGINE, "start").mockImplementation(async (request, output) => {
+    if (++starts > 1) throw new SandboxError("start_failed", "there is no room");
+    return start(request, output);
+  });
+  try {
+    const { plan, run } = await asked(SEND, {}, {}, true);
+    expect(plan?.calls).toHaveLength(1);
+    expect(run.error).toMatchObject({ type: "SandboxUnavailable", message: "there is no room" });
+  } finally {
+    failing.mockRestore();
+  }
+});
+
+test("a program that does something else when its run begins again makes nothing", async () => {
+  const code = `const { pid } = await import("node:process"); await mcp__functions__send({ to: String(pid), text: "x" });`;
+  const { plan, run } = await asked(code, {}, {}, true);
+  expect(plan?.calls).toHaveLength(1);
+  expect(run.error).toMatchObject({
+    type: "ReplayDiverged",
+    message:
+      "the program made another call 1 than before it was rehearsed: expected mcp__functions__send; got other arguments",
+  });
 });
 
 test("an answer with very many truth values does not drown the question", async () => {

@@ -309,6 +309,65 @@ test("nothing that a rehearsal prints or returns is seen, and its stand-ins reac
   ]);
 });
 
+test("what a program prints is shown once and as it is printed, though it is rehearsed and its run begins again", async () => {
+  const { tools } = desk();
+  const ptc = await openPtc({ tools, config: { approvals: { mode: "plan" }, sandbox: { warm: 0 } } });
+  const shown: string[] = [];
+  let before = "";
+  const run = await ptc.run(
+    `console.log("first");
+    const { mail } = await mcp__functions__address({ name: "ann" });
+    console.error("to " + mail);
+    const { id } = await mcp__functions__send({ to: mail, text: "x" });
+    console.log("sent " + id);
+    emit("id " + id);
+    globalThis.result = 1;`,
+    {
+      onEvent: (event) => void (event.kind === "console" && shown.push(event.text)),
+      approve: () => {
+        before = shown.join("");
+        return ALL;
+      },
+    },
+  );
+  await ptc.close();
+  expect(run.error).toBeUndefined();
+  expect(before).not.toContain("sent");
+  expect(shown.join("").split("\n").sort()).toEqual(["", "first", "sent m-2", "to ann@example.com"]);
+  expect(run.emitted).toEqual([{ type: "text", text: "id m-2" }]);
+  expect(run.calls.map(({ tool: name }) => name)).toEqual([
+    "mcp__functions__address",
+    "mcp__functions__send",
+  ]);
+});
+
+test("a whole number beyond 2^53 is in the plan with all digits", async () => {
+  const pay = tool({
+    description: "Pays an order back",
+    input: { type: "object", properties: { order: { type: "integer" } }, required: ["order"] },
+    annotations: { destructiveHint: true },
+    execute: ({ order }: Record<string, unknown>) => `paid ${order}`,
+  });
+  const ptc = await openPtc({
+    tools: { pay },
+    config: { approvals: { mode: "plan" }, sandbox: { warm: 0 } },
+  });
+  const plans: unknown[] = [];
+  const run = await ptc.run(
+    `for (const order of ["1234567890123456789", "1234567890123456790"]) await callTool("mcp__functions__pay", { order });`,
+    {
+      typecheck: "off",
+      approve: ({ plan }) => {
+        plans.push(plan?.calls.map(({ arguments: args }) => args));
+        return ALL;
+      },
+    },
+  );
+  await ptc.close();
+  expect(run.error).toBeUndefined();
+  expect(plans).toEqual([[{ order: "1234567890123456789" }, { order: "1234567890123456790" }]]);
+});
+
 test("a run that waits keeps its plan: it is approved later, and happens then without another question", async () => {
   const ptc = await openPtc({ tools: TOOLS, config: { approvals: { mode: "plan" }, sandbox: { warm: 0 } } });
   const { run, changes: before } = await planned(LOOP, () => "later", ptc);
