@@ -3,8 +3,9 @@ import type { ApprovalRequest } from "../broker/approvals/approvals.ts";
 import { type Plan, planOf } from "../broker/approvals/plan.ts";
 import type { CallDispatcher, Rehearsal } from "../broker/dispatcher.ts";
 import type { RunFlow } from "../broker/flow/run-flow.ts";
+import type { CallObserver } from "./call-log.ts";
 import type { RunSurroundings } from "./interceptors.ts";
-import type { OwnSandbox } from "./plan/own-sandbox.ts";
+import type { Outcome } from "./outcome.ts";
 import type { Moment, Stoppable } from "./suspension/suspension.ts";
 import type { TimeLimit } from "./time-limit.ts";
 
@@ -19,17 +20,36 @@ export type OpenRehearsal = (
   rehearsal: Rehearsal,
 ) => { dispatcher: CallDispatcher; surroundings: RunSurroundings; flow?: RunFlow | undefined };
 
+/** What answers the calls of a rehearsal. */
+export interface Rehearsing {
+  readonly dispatcher: CallDispatcher;
+  readonly surroundings: RunSurroundings;
+  readonly observers: readonly CallObserver[];
+}
+
+/** The sandbox of a run, whose program may go on there in rehearsal while the run begins again in another one. */
+export interface OwnPlace {
+  /** Whether the program can go on in rehearsal from a moment of its run. It does so once. */
+  canRehearse(moment: Moment): boolean;
+  /** Settles when the run is where it was before its rehearsal; rejects if it does not come there. */
+  readonly ready: Promise<void>;
+  /** Goes on in rehearsal. Resolves with how that ends. */
+  rehearse(rehearsing: Rehearsing, signal: AbortSignal): Promise<Outcome>;
+  /** The rehearsal from a moment is over, if there was one. The run begins again. */
+  beginAgain(moment: Moment): void;
+}
+
 /**
  * Rehearses the program of a run from one of its moments.
  *
  * @param own the run's own sandbox, if the program can go on there.
  */
-export type Rehearse = (moment: Moment, asked: ApprovalRequest, own: OwnSandbox | undefined) => Promise<Plan>;
+export type Rehearse = (moment: Moment, asked: ApprovalRequest, own: OwnPlace | undefined) => Promise<Plan>;
 
 /** Makes the plans of one run, when its program reaches calls that a person has to approve. */
 export class Planning {
   #running: Stoppable | undefined;
-  #own: OwnSandbox | undefined;
+  #own: OwnPlace | undefined;
   #rehearse: Rehearse | undefined;
   #plans = 0;
   readonly #timeLimit: Pick<TimeLimit, "open" | "close"> | undefined;
@@ -40,7 +60,7 @@ export class Planning {
   }
 
   /** The program has begun. @param own its sandbox, if it may go on there in rehearsal. */
-  begin(running: Stoppable, own?: OwnSandbox): void {
+  begin(running: Stoppable, own?: OwnPlace): void {
     this.#running = running;
     this.#own = own;
   }

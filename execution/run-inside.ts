@@ -3,7 +3,7 @@ import type { Sandbox } from "../sandbox/sandbox.ts";
 import { CallLog } from "./call-log.ts";
 import { callInterceptors } from "./interceptors.ts";
 import type { Outcome } from "./outcome.ts";
-import { OwnSandbox } from "./plan/own-sandbox.ts";
+import { OwnSandbox } from "./own-sandbox.ts";
 import { type InsideRun, ProgramInside } from "./program-inside.ts";
 import { KeptCalls } from "./suspension/kept-calls.ts";
 import { stoppableProgram } from "./suspension/suspension.ts";

@@ -21,7 +21,7 @@ import type { CallObserver } from "../call-log.ts";
 import type { Outcome, Verdict } from "../outcome.ts";
 import type { DryRun } from "../output/planned-program.ts";
 import { maxResultBytes, RunnerOutput } from "../output/runner-output.ts";
-import { type OpenRehearsal, unrehearsed } from "../planning.ts";
+import { type OpenRehearsal, type OwnPlace, type Rehearsing, unrehearsed } from "../planning.ts";
 import type { RunScope } from "../run.ts";
 import { runInside } from "../run-inside.ts";
 import { ResumedCalls } from "../suspension/resumed-calls.ts";
@@ -30,7 +30,6 @@ import type { Moment } from "../suspension/suspension.ts";
 import { TimeLimit } from "../time-limit.ts";
 import { isEmptyAnswer, type LateRead } from "./late-reads.ts";
 import { isCutShort, makePlan, type NotedCall, type OtherCall, withAssumptions } from "./make-plan.ts";
-import type { OwnSandbox, Rehearsing } from "./own-sandbox.ts";
 import { Renaming } from "./renaming.ts";
 import { StandIns } from "./stand-ins.ts";
 
@@ -115,7 +114,7 @@ export async function rehearse(
   parts: RehearsalParts,
   moment: Moment,
   asked: ApprovalRequest,
-  place?: OwnSandbox,
+  place?: OwnPlace,
 ): Promise<Plan> {
   let both: Both;
   try {
@@ -171,7 +170,7 @@ async function rehearseAsFarAsItGoes(
 /** From what a program is rehearsed. */
 interface RehearsedFrom {
   /** The sandbox of the run, if the program can go on there. */
-  readonly own?: OwnSandbox | undefined;
+  readonly own?: OwnPlace | undefined;
   /** Whether it is rehearsed from a call that is asked about, whose arguments are known. */
   readonly asks: boolean;
   /** Whether late reads that bring nothing get stand-ins. */
@@ -306,7 +305,7 @@ class FirstRehearsal {
     return this.#another.promise;
   }
 
-  async run(signal: AbortSignal, own?: OwnSandbox): Promise<void> {
+  async run(signal: AbortSignal, own?: OwnPlace): Promise<void> {
     const { dispatcher, surroundings } = this.#parts.open(this.#moment, (call, ends) =>
       this.#answer(call, ends),
     );

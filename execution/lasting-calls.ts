@@ -1,9 +1,9 @@
 import { setMaxListeners } from "node:events";
-import { interceptCalls } from "../../broker/call-interceptors.ts";
-import type { CallDispatcher, CallingRun, CallOutcome, RequestedCall } from "../../broker/dispatcher.ts";
-import { digestOf } from "../../protocol/canonical-json.ts";
-import type { KeptCall } from "../suspension/kept-calls.ts";
-import { ResumedCalls } from "../suspension/resumed-calls.ts";
+import { interceptCalls } from "../broker/call-interceptors.ts";
+import type { CallDispatcher, CallingRun, CallOutcome, RequestedCall } from "../broker/dispatcher.ts";
+import { digestOf } from "../protocol/canonical-json.ts";
+import type { KeptCall } from "./suspension/kept-calls.ts";
+import { ResumedCalls } from "./suspension/resumed-calls.ts";
 
 /** A call that was begun and has not ended. */
 interface OpenCall {

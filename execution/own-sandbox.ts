@@ -1,26 +1,20 @@
-import { untilAborted } from "../../base/waiting.ts";
-import { RunApprovals } from "../../broker/approvals/approvals.ts";
-import { interceptCalls } from "../../broker/call-interceptors.ts";
-import type { CallDispatcher } from "../../broker/dispatcher.ts";
-import type { Sandbox } from "../../sandbox/sandbox.ts";
-import { CallLog, type CallObserver } from "../call-log.ts";
-import { callInterceptors, type RunSurroundings } from "../interceptors.ts";
-import { fail, type Outcome } from "../outcome.ts";
-import { type Elsewhere, type InsideRun, ProgramInside } from "../program-inside.ts";
-import { divergenceOf } from "../suspension/continuation.ts";
-import type { Moment, Stoppable } from "../suspension/suspension.ts";
-import type { Pausable } from "../time-limit.ts";
+import { untilAborted } from "../base/waiting.ts";
+import { RunApprovals } from "../broker/approvals/approvals.ts";
+import { interceptCalls } from "../broker/call-interceptors.ts";
+import type { CallDispatcher } from "../broker/dispatcher.ts";
+import type { Sandbox } from "../sandbox/sandbox.ts";
+import { CallLog } from "./call-log.ts";
+import { callInterceptors } from "./interceptors.ts";
 import { LastingCalls } from "./lasting-calls.ts";
+import { fail, type Outcome } from "./outcome.ts";
+import type { OwnPlace, Rehearsing } from "./planning.ts";
+import { type Elsewhere, type InsideRun, ProgramInside } from "./program-inside.ts";
+import { divergenceOf } from "./suspension/continuation.ts";
+import type { Moment, Stoppable } from "./suspension/suspension.ts";
+import type { Pausable } from "./time-limit.ts";
 
 /** A program that has run for longer is rehearsed in other sandboxes: it would take as long to come to where it was. */
 const MAX_SPENT_MS = 2_000;
-
-/** What answers the calls of a rehearsal. */
-export interface Rehearsing {
-  readonly dispatcher: CallDispatcher;
-  readonly surroundings: RunSurroundings;
-  readonly observers: readonly CallObserver[];
-}
 
 interface OwnSandboxParts {
   readonly sandbox: Sandbox;
@@ -38,7 +32,7 @@ interface OwnSandboxParts {
  * another sandbox, as a resumed run does: up to that call with the answers that it got. No call that waits is made before the program
  * has made it again there, and none is made twice.
  */
-export class OwnSandbox {
+export class OwnSandbox implements OwnPlace {
   readonly program: ProgramInside;
   readonly running: Stoppable | undefined;
   /** Settles when the rehearsal begins. */
