@@ -385,7 +385,7 @@ describe("a function", () => {
   });
 
   test.for([
-    ["is no tool", { lookup: {} as never }, "tools.lookup: is no tool"],
+    ["is no tool", { lookup: {} as never }, "tools.lookup: is not a tool"],
     ["has an unusable name", { "a b": wipe }, "tools.a b: the name must be"],
     [
       "has a schema of valibot alone",

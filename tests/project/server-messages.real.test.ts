@@ -16,10 +16,10 @@ describe.each([
   ["docker", "attached"],
   ["runsc", "auto"],
 ] as const)("a hostile server in a sandbox of %s, channel %s", (engine, channel) => {
-  const hostile = test.skipIf(problemOf(engine) !== "");
+  const it = test.skipIf(problemOf(engine) !== "");
   const start = (sandbox = {}) => setUp(engine, sandbox, {}, channel);
 
-  hostile("has no socket but its stdin, stdout and stderr", async () => {
+  it("has no socket but its stdin, stdout and stderr", async () => {
     const { probe } = start();
     const { value } = await probe(`
       const fs = require("fs");
@@ -43,11 +43,9 @@ describe.each([
     });
   });
 
-  hostile(
-    "speaks frames of ptc's where its messages go, which are no messages and nothing else",
-    async () => {
-      const { probe, connections } = start({ network: ["localhost:9"] });
-      const opens = `const frame = (letter, stream, payload) => {
+  it("speaks frames of ptc's where its messages go, which are no messages and nothing else", async () => {
+    const { probe, connections } = start({ network: ["localhost:9"] });
+    const opens = `const frame = (letter, stream, payload) => {
         const bytes = Buffer.from(payload); const header = Buffer.alloc(9);
         header.write(letter); header.writeUInt32BE(stream, 1); header.writeUInt32BE(bytes.length, 5);
         return Buffer.concat([header, bytes]);
@@ -57,13 +55,12 @@ describe.each([
       const all = [frame("o", 1, label), frame("d", 2, "x"), frame("r", 2, ""), guard("x", 0), guard("e", 0), guard("k", 0)];
       for (const bytes of all) require("fs").writeSync(1, Buffer.concat([bytes, Buffer.from("\\n")]));
       return 1;`;
-      expect(await probe(opens)).toEqual({ value: 1 });
-      expect(await probe("return 2")).toEqual({ value: 2 });
-      expect(await connections()).toEqual([]);
-    },
-  );
+    expect(await probe(opens)).toEqual({ value: 1 });
+    expect(await probe("return 2")).toEqual({ value: 2 });
+    expect(await connections()).toEqual([]);
+  });
 
-  hostile("floods the relay, and its messages still pass", async () => {
+  it("floods the relay, and its messages still pass", async () => {
     const { probe } = start({ network: ["localhost:9"] });
     const flood = `
       const attempts = Array.from({ length: 400 }, () => new Promise((resolve) => {
@@ -76,7 +73,7 @@ describe.each([
     expect(await probe("await globalThis.flooding; return 2")).toEqual({ value: 2 });
   });
 
-  hostile.each<[string, string, "still"?]>([
+  it.each<[string, string, "still"?]>([
     [
       "closes its stdout",
       `require("fs").closeSync(1); setInterval(() => {}, 1_000); await new Promise(() => {})`,
@@ -126,7 +123,7 @@ describe.each([
     }
   });
 
-  hostile("has a child that writes into its stdout, which loses no answer", async () => {
+  it("has a child that writes into its stdout, which loses no answer", async () => {
     const { probe, warnings } = start();
     const chatter = `
       const child = require("child_process").spawn("/usr/bin/perl", ["-e", '$| = 1; print "no message $_\\n" for 1 .. 200'], { stdio: ["ignore", "inherit", "ignore"] });
@@ -137,7 +134,7 @@ describe.each([
     expect(warnings.length).toBeLessThanOrEqual(1);
   });
 
-  hostile("does not outlive a ptc that is killed, whatever holds its stdin and stdout", async () => {
+  it("does not outlive a ptc that is killed, whatever holds its stdin and stdout", async () => {
     const { directory, text } = start({ files: [{ path: "./data", write: true }] });
     chmodSync(join(directory, "data"), 0o777);
     const beats = `$| = 1; for (;;) { open my $file, ">", "/srv/project/data/beat"; print $file time, " ", $n++; close $file; select undef, undef, undef, 0.05 }`;
