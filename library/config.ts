@@ -560,7 +560,7 @@ export interface PtcConfig {
   } | null;
   approvals?: {
     /**
-     * which tools need approval by default: `annotated`: those annotated as destructive; `destructive`: also those without that annotation
+     * which tools need approval by default: `annotated`: those annotated as destructive; `destructive`: also those that say neither that nor that they only read
      */
     default?: "annotated" | "destructive";
     /**
@@ -1081,7 +1081,7 @@ export interface PtcConfig {
          */
         tools?: string[] | null;
         /**
-         * what counts as one run for rules: all direct calls of a `conversation`, or each `call` by itself ([docs](clients.md#a-conversation-is-a-run)
+         * what counts as one run for rules: all direct calls of a `conversation`, or each `call` by itself ([docs](clients.md#a-conversation-is-a-run))
          */
         runs?: "conversation" | "call";
       }
@@ -1126,7 +1126,7 @@ export interface PtcConfig {
       }[]
     | null;
   /**
-   * named sets of tools, written as in `direct.tools`, each served by an endpoint of its own: `/mcp/NAME` over HTTP, `ptc serve --toolset NAME` over stdio; a token of `ptc token create --toolset NAME` reaches that one only ([docs](clients.md#narrow-endpoints))
+   * named sets of tools, written as in `direct.tools`, each served by an endpoint of its own: `/mcp/NAME` over HTTP, `ptc serve --toolset NAME` over stdio; a token of `ptc token create --toolset NAME` is narrowed to it at every address ([docs](clients.md#narrow-endpoints))
    */
   toolsets?: {
     [k: string]: string[];

@@ -46,7 +46,12 @@ const defineCreate = defineProjectCommand("create", create, (command) =>
     .argument("<name>", "what it is for; its runs are those of the principal token#NAME")
     .option("--group <group>", "a group for rules; may be given several times", collect, [])
     .option("--scope <scope>", `one of ${KNOWN_SCOPES}; by default ptc:run`, collect, [])
-    .option("--toolset <name>", "a toolset that the token is limited to (repeatable)", collect, [])
+    .option(
+      "--toolset <name>",
+      "a toolset that the token is narrowed to (repeatable); of several it has what is in each",
+      collect,
+      [],
+    )
     .option("--expires <when>", "how long it is valid: 12h, 90d", "90d")
     .option(...CONFIG)
     .option("--json", "print it with what is known of it, as JSON")

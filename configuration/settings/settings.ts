@@ -148,7 +148,7 @@ const SECTIONS = {
       section(() => ({
         default: setting(
           oneOf(APPROVAL_DEFAULTS).default("annotated"),
-          "which tools need approval by default: `annotated`: those annotated as destructive; `destructive`: also those without that annotation",
+          "which tools need approval by default: `annotated`: those annotated as destructive; `destructive`: also those that say neither that nor that they only read",
         ),
         ask: setting(orEmpty(toolPatterns()), "patterns of further tools that need approval", {
           value: '["mcp__*__delete_*"]',
@@ -551,7 +551,7 @@ and those that \`direct\` names in any case: a server, SERVER.TOOL, or a pattern
           ),
           runs: setting(
             oneOf(["conversation", "call"]).default("conversation"),
-            "what counts as one run for rules: all direct calls of a `conversation`, or each `call` by itself ([docs](clients.md#a-conversation-is-a-run)",
+            "what counts as one run for rules: all direct calls of a `conversation`, or each `call` by itself ([docs](clients.md#a-conversation-is-a-run))",
           ),
         }),
         {
@@ -584,7 +584,7 @@ and those that \`direct\` names in any case: a server, SERVER.TOOL, or a pattern
           { error: "must be a mapping of names, of letters, digits, `_` and `-`, to lists of tools" },
         )
         .default({}),
-      "named sets of tools, written as in `direct.tools`, each served by an endpoint of its own: `/mcp/NAME` over HTTP, `ptc serve --toolset NAME` over stdio; a token of `ptc token create --toolset NAME` reaches that one only ([docs](clients.md#narrow-endpoints))",
+      "named sets of tools, written as in `direct.tools`, each served by an endpoint of its own: `/mcp/NAME` over HTTP, `ptc serve --toolset NAME` over stdio; a token of `ptc token create --toolset NAME` is narrowed to it at every address ([docs](clients.md#narrow-endpoints))",
       {
         value: "{ reporting: [github.list_*, files.read_*] }",
         heading: "Narrow endpoints for agents that need few tools: /mcp/NAME, or `ptc serve --toolset NAME`.",

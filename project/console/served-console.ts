@@ -82,7 +82,7 @@ function viewerOf(
   claims: Readonly<Record<string, unknown>>,
 ): Viewer | { why: string } {
   const settings = http.auth?.issuers.find((each) => each.issuer === issuer);
-  if (settings === undefined) return { why: "This issuer does not count here any more." };
+  if (settings === undefined) return { why: "The configuration no longer has this issuer." };
   const caller = callerOf(claims, settings);
   if (isRefusal(caller)) return { why: "Your issuer does not say who you are." };
   const { principal, name = principal, groups } = caller.context;

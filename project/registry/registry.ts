@@ -15,6 +15,8 @@ const MAX_BYTES = 64 * 1024 * 1024;
 const MAX_DEPTH = 100;
 const PATIENCE_MS = 30_000;
 const MAX_NAMES_CHARS = 300;
+/** Of a search. A name that is in more results has to be given whole. */
+const MAX_PAGES = 20;
 
 /** A version of a server, and the other versions that the registry has. */
 export interface FoundInRegistry {
@@ -110,10 +112,31 @@ async function entriesFor(asked: Asked, signal: AbortSignal): Promise<readonly u
     );
     if (versions !== undefined) return entriesIn(versions, registry);
   }
+  return searchFor(name.slice(name.indexOf("/") + 1), { base, registry }, signal);
+}
+
+/** @throws Refusal for a search with more results than are read, because one of the others may have the name too. */
+async function searchFor(
+  text: string,
+  { base, registry }: { base: string; registry: string },
+  signal: AbortSignal,
+): Promise<readonly unknown[]> {
   const search = new URL(base);
-  search.searchParams.set("search", name.slice(name.indexOf("/") + 1));
+  search.searchParams.set("search", text);
   search.searchParams.set("version", "latest");
-  return entriesIn(await fetchJson(search, signal), registry);
+  search.searchParams.set("limit", "100");
+  const found: unknown[] = [];
+  for (let page = 0; page < MAX_PAGES; page++) {
+    const list = await fetchJson(search, signal);
+    found.push(...entriesIn(list, registry));
+    const metadata = isObject(list) && isObject(list.metadata) ? list.metadata : {};
+    const { nextCursor } = metadata;
+    if (typeof nextCursor !== "string" || nextCursor === "") return found;
+    search.searchParams.set("cursor", nextCursor);
+  }
+  throw new Refusal(
+    `${visibleLine(registry)} has too many servers with '${visibleLine(text)}' in their names; write NAMESPACE/NAME`,
+  );
 }
 
 function entriesIn(value: unknown, registry: string): readonly unknown[] {

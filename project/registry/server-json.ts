@@ -9,11 +9,21 @@ import { Refusal } from "../refusal.ts";
 
 const MAX_INPUTS = 200;
 
-// The reference to a variable, which ptc.yaml would expand, is only for the person who adds the server.
+/*
+ * ptc.yaml expands variables of ptc's environment, which only the person who adds the server may name. A person reads the entry before it
+ * is written, so no character may hide or reorder parts of it.
+ */
 const text = z
   .string()
   .max(8_192)
-  .refine((value) => !value.includes("${"), { error: "must not contain `${`" });
+  .refine((value) => !value.includes("$"), { error: "must not contain `$`" })
+  .refine((value) => !/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(value), {
+    error: "must not contain control or format characters",
+  });
+
+/** Variables that decide which code runs, or where it comes from. */
+const LOADING =
+  /^(?:PATH|HOME|SHELL|ENV|BASH_ENV|NODE_.*|LD_.*|DYLD_.*|PYTHON.*|JAVA_TOOL_OPTIONS|NPM_CONFIG_.*|BUN_.*|UV_.*|PIP.*|VIRTUAL_ENV|DOCKER_.*|CONTAINER.*|DOTNET_.*|NUGET_.*|PERL5.*|RUBY.*|GIT_.*|SSL_.*|(?:HTTPS?|ALL|NO)_PROXY)$/i;
 const truth = z.boolean().default(false);
 
 /** A value that a person gives, unless the description has it (server.json, "Input"). */
@@ -24,10 +34,17 @@ const Input = z.object({
   value: text.optional(),
   default: text.optional(),
   choices: z.array(text).optional(),
+  format: z.string().optional(),
 });
 const InputWithVariables = Input.extend({ variables: z.record(z.string(), Input).default({}) });
-const KeyValue = InputWithVariables.extend({
-  name: text.regex(/^[\w!#$%&'*+.^`|~-]+$/, { error: "must be the name of a variable or a header" }),
+const Header = InputWithVariables.extend({
+  name: z.string().regex(/^[A-Za-z0-9_-]+$/, { error: "must be the name of a header" }),
+});
+const Variable = InputWithVariables.extend({
+  name: z
+    .string()
+    .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, { error: "must be the name of a variable" })
+    .refine((name) => !LOADING.test(name), { error: "names a variable that decides which code runs" }),
 });
 const Argument = z.discriminatedUnion("type", [
   InputWithVariables.extend({
@@ -42,7 +59,7 @@ const inputs = <T extends z.ZodType>(of: T) => z.array(of).max(MAX_INPUTS).defau
 const Remote = z.object({
   type: z.string(),
   url: text,
-  headers: inputs(KeyValue),
+  headers: inputs(Header),
   variables: z.record(z.string(), Input).default({}),
 });
 const Package = z.object({
@@ -54,7 +71,7 @@ const Package = z.object({
   transport: z.object({ type: z.string() }).default({ type: "stdio" }),
   runtimeArguments: inputs(Argument),
   packageArguments: inputs(Argument),
-  environmentVariables: inputs(KeyValue),
+  environmentVariables: inputs(Variable),
 });
 const Server = z.object({
   name: z.string().regex(/^[A-Za-z0-9.-]+\/[A-Za-z0-9._-]+$/, { error: "must be NAMESPACE/NAME" }),
@@ -67,7 +84,7 @@ const Server = z.object({
 });
 
 export type RegistryInput = z.infer<typeof InputWithVariables>;
-export type RegistryKeyValue = z.infer<typeof KeyValue>;
+export type RegistryKeyValue = z.infer<typeof Header>;
 export type RegistryArgument = z.infer<typeof Argument>;
 export type RegistryPackage = z.infer<typeof Package>;
 export type RegistryRemote = z.infer<typeof Remote>;

@@ -56,6 +56,9 @@ const SUITES = {
   },
 };
 
+/** A suite is run twice. */
+const LONGEST_MS = 600_000;
+
 /** The suite counts a server that has no tool of this kind as failing. */
 const NO_TOOL = "http-custom-header-server-validation";
 
@@ -122,6 +125,7 @@ test.each(["legacy", "modern"] as const)(
     const failing = [...without].filter(([, failed]) => failed > 0).map(([name]) => name);
     expect(failing).toEqual(era === "modern" ? [NO_TOOL] : []);
   },
+  LONGEST_MS,
 );
 
 test("scenarios of all kinds pass through ptc over stdio", async () => {

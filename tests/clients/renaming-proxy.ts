@@ -35,8 +35,16 @@ export async function renameTo(target: URL, { there, name, back }: Renaming): Pr
       const { "content-length": _, ...others } = answer.headers;
       outgoing.writeHead(answer.statusCode ?? 500, others);
       answer.setEncoding("utf8");
-      answer.on("data", (part: string) => outgoing.write(back === undefined ? part : back(part)));
-      answer.on("end", () => outgoing.end());
+      // A name may be in two parts: what follows the last end of a line or of a text waits for more.
+      let rest = "";
+      answer.on("data", (part: string) => {
+        const whole = rest + part;
+        const end = Math.max(whole.lastIndexOf("\n"), whole.lastIndexOf('"')) + 1;
+        rest = whole.slice(end);
+        outgoing.write(back === undefined ? whole.slice(0, end) : back(whole.slice(0, end)));
+      });
+      answer.on("end", () => outgoing.end(back === undefined ? rest : back(rest)));
+      answer.on("error", () => outgoing.destroy());
     });
     passed.on("error", () => outgoing.destroy());
     outgoing.on("close", () => passed.destroy());

@@ -27,7 +27,6 @@ describe("a package of a registry", () => {
   it.each([
     ["npm", npm, ["npx", "-y", "@example/weather@1.2.0"]],
     ["npm with a launcher", { ...npm, runtimeHint: "bunx" }, ["bunx", "@example/weather@1.2.0"]],
-    ["npm without a version", { ...npm, version: undefined }, ["npx", "-y", "@example/weather"]],
     [
       "npm that says -y itself",
       { ...npm, runtimeArguments: [{ type: "positional", value: "-y" }] },
@@ -58,6 +57,23 @@ describe("a package of a registry", () => {
       ["docker", "run", "-i", "--rm", "localhost:5000/weather:2"],
     ],
     [
+      "an image with options that ptc gives anyway, and a variable",
+      {
+        ...{ registryType: "oci", identifier: `a.example/b@sha256:${"0".repeat(64)}` },
+        runtimeArguments: [
+          { type: "positional", value: "--rm" },
+          { type: "named", name: "-i" },
+          { type: "named", name: "-e", value: "KIND={kind}", variables: { kind: { default: "sql" } } },
+        ],
+      },
+      ["docker", "run", "-i", "--rm", "-e", "KIND=sql", `a.example/b@sha256:${"0".repeat(64)}`],
+    ],
+    [
+      "pypi with an extra",
+      { registryType: "pypi", identifier: "weather[cli]", version: "0.5.0rc1" },
+      ["uvx", "--from", "weather[cli]==0.5.0rc1", "weather"],
+    ],
+    [
       "nuget",
       {
         registryType: "nuget",
@@ -78,8 +94,57 @@ describe("a package of a registry", () => {
     ["its own command", { ...npm, runtimeHint: "sh" }, /does not start packages with 'sh'/],
     ["an option as its name", { ...npm, identifier: "--call=rm" }, /is not that of a package/],
     ["a URL as its name", { ...npm, identifier: "https://evil.example/x.tgz" }, /is not that of a package/],
-    ["an option as its version", { ...npm, version: "1 --call x" }, /is no version/],
-    ["an option as its image", { registryType: "oci", identifier: "-v/:/host" }, /is not that of a package/],
+    ["an option as its version", { ...npm, version: "1 --call x" }, /has no fixed version/],
+    ["an option as its image", { registryType: "oci", identifier: "-v/:/host" }, /is not that of an image/],
+    ["no version", { ...npm, version: undefined }, /has no fixed version/],
+    ["the latest version", { ...npm, version: "latest" }, /has no fixed version/],
+    ["a range", { ...npm, version: "1.x" }, /has no fixed version/],
+    [
+      "an image of no version",
+      { registryType: "oci", identifier: "a.example/b" },
+      /image has no fixed version/,
+    ],
+    [
+      "the latest image",
+      { registryType: "oci", identifier: "a.example/b:latest" },
+      /image has no fixed version/,
+    ],
+    ...[
+      [npm, { type: "positional", value: "https://evil.example/x.tgz" }],
+      [npm, { type: "positional", value: "--package=evil" }],
+      [npm, { type: "named", name: "--package", value: "evil" }],
+      [npm, { type: "named", name: "--yes", value: "evil" }],
+      [npm, { type: "positional", value: "-y{a}", variables: { a: { value: "" } } }],
+      [npm, { type: "positional", valueHint: "anything" }],
+      [
+        { ...npm, registryType: "pypi", identifier: "a" },
+        { type: "named", name: "--index-url", value: "https://evil" },
+      ],
+      [
+        { ...npm, registryType: "pypi", identifier: "a" },
+        { type: "named", name: "--with", value: "evil" },
+      ],
+      [
+        { ...npm, registryType: "pypi", identifier: "a" },
+        { type: "named", name: "-e", value: "." },
+      ],
+      [
+        { registryType: "oci", identifier: "a:1" },
+        { type: "named", name: "-v", value: "/:/host" },
+      ],
+      [
+        { registryType: "oci", identifier: "a:1" },
+        { type: "positional", value: "--privileged" },
+      ],
+      [
+        { registryType: "oci", identifier: "a:1" },
+        { type: "positional", value: "evil:1" },
+      ],
+    ].map(([each, argument]): [string, object, RegExp] => [
+      `${JSON.stringify(argument)} for its launcher`,
+      { ...each, runtimeArguments: [argument] },
+      /does not give '.*' to what starts packages/,
+    ]),
     ["a port instead of stdio", { ...npm, transport: { type: "sse", url: "http://x" } }, /serves HTTP/],
   ])("with %s is not run, and its person reads why", (_, each, why) => {
     const { ways, others } = waysOf(readServer(entryOf({ packages: [each] })));
@@ -138,7 +203,7 @@ describe("a package of a registry", () => {
     ];
     const given = { env, header: [], argument: [["what", "1"] as const] };
     expect(ways[0]?.open(given).map(({ key }) => key)).toEqual(["UNITS"]);
-    expect(ways[0]?.unknown(given)).toEqual(["what"]);
+    expect(ways[0]?.unknown({ ...given, header: [["X", "1"]] })).toEqual(["--header X", "--argument what"]);
     expect(ways[0]?.entry("weather", given)).toMatchObject({
       entry: { env: { WORD: "abc", MORE: "of the person" } },
       secretKeys: ["WORD"],
@@ -178,14 +243,39 @@ describe("a URL of a registry", () => {
     });
   });
 
+  it("is left alone where values would make it another's", () => {
+    const free = { type: "sse", url: "https://{a}.example.com/", variables: { a: { isRequired: true } } };
+    const at = (value: string) => () => proposed({ remotes: [free] }, { argument: [["a", value]] });
+    expect(at("acme")()?.entry.url).toBe("https://acme.example.com/");
+    expect(at("evil@")).toThrow("is no URL of a server");
+    expect(() => proposed({ remotes: [free] })).toThrow("needs its values");
+    expect(proposed({ remotes: [{ ...remote, variables: { tenant: { value: "a" } } }] })?.entry.headers).toBe(
+      undefined,
+    );
+    expect(
+      waysOf(readServer(entryOf({ remotes: [remote] }))).ways[0]?.unknown({
+        env: [["A", "1"]],
+        header: [],
+        argument: [],
+      }),
+    ).toEqual(["--env A"]);
+  });
+
   it("of another kind is not for ptc", () => {
     const others = [
+      { type: "sse", url: "http://a.example/mcp" },
+      { type: "sse", url: "https://api.example.com@evil.example/" },
       { type: "grpc", url: "https://a.example" },
       { type: "sse", url: "file:///etc/passwd" },
     ];
     expect(waysOf(readServer(entryOf({ remotes: others })))).toEqual({
       ways: [],
-      others: [expect.stringContaining("does not speak 'grpc'"), expect.stringContaining("no URL over HTTP")],
+      others: [
+        expect.stringContaining("is not reached by https"),
+        expect.stringContaining("is no URL over HTTP"),
+        expect.stringContaining("does not speak 'grpc'"),
+        expect.stringContaining("no URL over HTTP"),
+      ],
     });
   });
 });
@@ -215,7 +305,58 @@ describe("a description of a stranger", () => {
       { remotes: [{ type: "sse", url: "https://a.example", headers: [{ name: "X", value: own }] }] },
     ],
   ])("cannot name a variable of ptc's environment in %s", (_, server) => {
-    expect(() => readServer(entryOf(server))).toThrow(/is not usable: .*must not contain `\$\{`/);
+    expect(() => readServer(entryOf(server))).toThrow(/is not usable: .*must not contain `\$`/);
+  });
+
+  it("cannot name one together with the values that it asks for", () => {
+    const packageArguments = [{ type: "positional", value: "{a}{HOME}", variables: { a: {} } }];
+    const words = (value: string) =>
+      proposed({ packages: [{ ...npm, packageArguments }] }, { argument: [["a", value]] })?.entry.args?.at(
+        -1,
+      );
+    expect(words("b")).toBe("b{HOME}");
+    expect(words("${MINE}")).toBe("${MINE}{HOME}");
+    expect(() => words("b$")).toThrow("a value with `$` at its end");
+  });
+
+  it.each([
+    "PATH",
+    "NODE_OPTIONS",
+    "LD_PRELOAD",
+    "npm_config_registry",
+    "UV_INDEX_URL",
+    "DOCKER_HOST",
+    "HTTPS_PROXY",
+  ])("cannot set %s, which decides what runs", (name) => {
+    for (const value of [{ value: "x" }, { default: "x" }, {}]) {
+      const environmentVariables = [{ name, ...value }];
+      expect(() => readServer(entryOf({ packages: [{ ...npm, environmentVariables }] }))).toThrow(
+        "names a variable that decides which code runs",
+      );
+    }
+  });
+
+  it.each(["\u009b2J", "\u202e", "\n", "\u2028"])("cannot hide anything behind %j", (character) => {
+    const packageArguments = [{ type: "positional", value: `a${character}b` }];
+    expect(() => readServer(entryOf({ packages: [{ ...npm, packageArguments }] }))).toThrow(
+      "must not contain control or format characters",
+    );
+  });
+
+  it("whose secrets share a name has a variable for each", () => {
+    const packageArguments = [
+      { type: "named", name: "--token", isSecret: true },
+      { type: "positional", valueHint: "address" },
+    ];
+    const argument: [string, string][] = [
+      ["token", "first-secret"],
+      ["address", "https://h.example/?token=abcd1234efgh5678"],
+    ];
+    const { entry, variables = [] } =
+      proposed({ packages: [{ ...npm, packageArguments }] }, { argument }) ?? {};
+    expect(JSON.stringify(entry)).not.toMatch(/first-secret|abcd1234/);
+    expect(new Set(variables.map(({ variable }) => variable)).size).toBe(2);
+    expect(variables.map(({ secret }) => secret)).toEqual(["first-secret", "abcd1234efgh5678"]);
   });
 
   it.each([
@@ -318,7 +459,10 @@ describe("a registry", () => {
   it("is asked by its API for the versions of a name, and for names that contain it", async () => {
     const { url, asked } = await served({
       "/v0.1/servers/io.github.example%2Fweather/versions": { servers: versions },
-      "/v0.1/servers?search=weather&version=latest": { servers: [versions[1], other] },
+      "/v0.1/servers?search=weather&version=latest&limit=100": {
+        ...{ servers: [versions[1]], metadata: { nextCursor: "next" } },
+      },
+      "/v0.1/servers?search=weather&version=latest&limit=100&cursor=next": { servers: [other] },
       "/mirror.json": versions,
     });
     expect((await find(url, "io.github.example/weather")).server.version).toBe("1.2.0");
@@ -329,11 +473,17 @@ describe("a registry", () => {
     expect((await find(`${url}/mirror.json`, "weather")).server.version).toBe("1.2.0");
     expect(asked).toEqual([
       "/v0.1/servers/io.github.example%2Fweather/versions",
-      "/v0.1/servers?search=weather&version=latest",
+      "/v0.1/servers?search=weather&version=latest&limit=100",
+      "/v0.1/servers?search=weather&version=latest&limit=100&cursor=next",
       "/v0.1/servers/nope%2Fweather/versions",
-      "/v0.1/servers?search=weather&version=latest",
+      "/v0.1/servers?search=weather&version=latest&limit=100",
+      "/v0.1/servers?search=weather&version=latest&limit=100&cursor=next",
       "/mirror.json",
     ]);
     await expect(find(`${url}/else.json`, "weather")).rejects.toThrow("answered HTTP 404");
+    const endless = await served(
+      new Proxy({}, { get: () => ({ servers: [other], metadata: { nextCursor: "more" } }) }),
+    );
+    await expect(find(endless.url, "weather")).rejects.toThrow("has too many servers with 'weather'");
   });
 });

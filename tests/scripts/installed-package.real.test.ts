@@ -11,7 +11,7 @@ import { serveStreamable } from "../upstream/mcp/upstream-http-servers.ts";
 import { type PackageRegistry, serveInstalledPackages } from "./package-registry.ts";
 
 const REPOSITORY = join(import.meta.dirname, "../..");
-const MAX_UNPACKED_BYTES = 16_000_000;
+const MAX_UNPACKED_BYTES = 16_500_000;
 
 interface Packed {
   file: string;

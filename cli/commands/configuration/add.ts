@@ -34,6 +34,9 @@ interface AddFlags {
   yes?: boolean;
 }
 
+/** `NAMESPACE/NAME`, with or without a version. */
+const OF_REGISTRY = /^[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+\/[A-Za-z0-9._-]+(?:@.+)?$/;
+
 /** `ptc add NAME -- COMMAND...`, `ptc add NAME URL`, `ptc add NAME --openapi FILE|URL` and `ptc add NAMESPACE/NAME` */
 export const addCommand = defineCommand("add", add, (command) =>
   command
@@ -77,7 +80,7 @@ async function add(
   const isOfRegistry =
     target.length === 0 &&
     flags.openapi === undefined &&
-    (name.includes("/") || flags.registry !== undefined);
+    (OF_REGISTRY.test(name) || flags.registry !== undefined);
   if (!isOfRegistry) refuseRegistryFlags(flags);
   const given = isOfRegistry ? undefined : { entry: buildEntry(name, target, flags) };
   const stop = new AbortController();
@@ -162,7 +165,7 @@ async function chooseFromRegistry(
   };
   const [unknown] = way.unknown(values);
   if (unknown !== undefined)
-    throw new UsageError(`--argument: ${server.name} asks for no '${oneLine(unknown)}'`);
+    throw new UsageError(`${server.name} takes no ${oneLine(unknown)}; --package chooses another way`);
   if (canAsk(surroundings) && flags.yes !== true)
     for (const wanted of way.open(values)) {
       const said = await askFor(wanted, surroundings);

@@ -118,10 +118,13 @@ describe("ptc add of a server of a registry", () => {
 
   it.each([
     [["com.example/weather", "--package", "npm", "--yes"], "the server has no 'npm', but remote"],
-    [["com.example/weather", "--argument", "a=b", "--yes"], "com.example/weather asks for no 'a'"],
+    [["com.example/weather", "--argument", "a=b", "--yes"], "com.example/weather takes no --argument a; "],
     [["com.example/weather", "--transport", "sse"], "--transport does not go with a server of a registry"],
     [["x", "--yes", "--", "y"], "--yes is for a server of a registry"],
     [["x", "http://127.0.0.1:9", "--argument", "a=b"], "--argument is for a server of a registry"],
+    [["com.example/weather", "--env", "A=b", "--yes"], "com.example/weather takes no --env A; "],
+    [["https://elsewhere.example/mcp?token=abc"], "say how to reach the server"],
+    [["./server.js"], "say how to reach the server"],
     [["com.example/other"], "has no server 'com.example/other'"],
     [["com.example/weather", "--registry", "http://"], "--registry is no valid URL"],
   ])("refuses %j in one line", async (args, said) => {
