@@ -5,6 +5,7 @@ import type { UpstreamError } from "../upstream-error.ts";
 import { McpConnection } from "./mcp-connection.ts";
 import type { McpServerTarget } from "./mcp-server-target.ts";
 import { isLegacy, type Link, type LinkOptions, nextRoute, openLink, type Route } from "./server-link.ts";
+import { SKILLS_EXTENSION } from "./skills.ts";
 import { cachedFirst, isCacheTooOld, type StartSpent, StartTime } from "./start-time.ts";
 import { TASKS_EXTENSION } from "./task.ts";
 import { factsOf, UpstreamFaults } from "./upstream-faults.ts";
@@ -136,7 +137,11 @@ async function handshake(
       // The declared capabilities do not depend on whether a person can be asked, because some servers then list other tools.
       capabilities: {
         elicitation: { form: {}, url: {} },
-        extensions: { [TASKS_EXTENSION]: {}, ...(apps ? { [APPS_EXTENSION]: { mimeTypes: [VIEW] } } : {}) },
+        extensions: {
+          [TASKS_EXTENSION]: {},
+          [SKILLS_EXTENSION]: {},
+          ...(apps ? { [APPS_EXTENSION]: { mimeTypes: [VIEW] } } : {}),
+        },
         ...(roots.length === 0 ? {} : { roots: {} }),
         ...(sampling ? { sampling: {} } : {}),
       },
