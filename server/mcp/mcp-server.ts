@@ -24,10 +24,10 @@ import { withRawNumbers } from "../../base/json.ts";
 import { oneLine } from "../../base/visible-text.ts";
 import type { Viewer } from "../../broker/policy/authorizer.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
+import { SKILLS_EXTENSION } from "../../protocol/extensions.ts";
 import type { RunContext } from "../../protocol/run-context.ts";
 import { parseTraceContext, type TraceContext } from "../../protocol/trace-context.ts";
 import type { ServedRequest } from "../../telemetry/telemetry.ts";
-import { SKILLS_EXTENSION } from "../../upstream/mcp/skills.ts";
 import {
   buildElicitation,
   canSample,

@@ -1,11 +1,11 @@
 import { Client, type Transport } from "@modelcontextprotocol/client";
 import { orAborted } from "../../base/waiting.ts";
+import { SKILLS_EXTENSION } from "../../protocol/extensions.ts";
 import type { UpstreamConnection } from "../upstream.ts";
 import type { UpstreamError } from "../upstream-error.ts";
 import { McpConnection } from "./mcp-connection.ts";
 import type { McpServerTarget } from "./mcp-server-target.ts";
 import { isLegacy, type Link, type LinkOptions, nextRoute, openLink, type Route } from "./server-link.ts";
-import { SKILLS_EXTENSION } from "./skills.ts";
 import { cachedFirst, isCacheTooOld, type StartSpent, StartTime } from "./start-time.ts";
 import { TASKS_EXTENSION } from "./task.ts";
 import { factsOf, UpstreamFaults } from "./upstream-faults.ts";

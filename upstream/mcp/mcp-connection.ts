@@ -1,5 +1,6 @@
 import type { Client } from "@modelcontextprotocol/client";
 import { isObject } from "../../base/json.ts";
+import { SKILLS_EXTENSION } from "../../protocol/extensions.ts";
 import type {
   ServerNotice,
   ToolProblem,
@@ -20,7 +21,7 @@ import {
   withMethods,
 } from "./server-methods.ts";
 import { isUnknownMethod } from "./server-session.ts";
-import { KnownSkills, SKILLS_EXTENSION } from "./skills.ts";
+import { KnownSkills } from "./skills.ts";
 import { needsTask } from "./task.ts";
 import { listAllPages, problemsOf, ToolListingError } from "./tool-listing.ts";
 import { factsOf, type UpstreamFaults } from "./upstream-faults.ts";

@@ -7,9 +7,6 @@ import { isObject } from "../../base/json.ts";
 import { oneLine, visibleLines } from "../../base/visible-text.ts";
 import { Digest } from "../../protocol/digest.ts";
 
-/** The extension under which a server declares that it has skills. */
-export const SKILLS_EXTENSION = "io.modelcontextprotocol/skills";
-
 const SKILL_FILE = "/SKILL.md";
 /** What a skill says of its files where it makes them anew for each reader. */
 const DYNAMIC = "dynamic";
