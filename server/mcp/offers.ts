@@ -133,11 +133,14 @@ export class Offers {
     }));
   }
 
-  /** A skill by the URI of its SKILL.md (SEP-2640, "Retrieval via skills/get"). Its files are read as resources are. */
+  /**
+   * A skill by the URI of its SKILL.md (SEP-2640, "Retrieval via skills/get"). Its files are read as resources are. Nobody is asked for
+   * it, as for a list: a result of 2026-07-28 can ask for three methods alone, and this is none of them.
+   */
   async skill(uri: string, request: ClientRequest): Promise<OfferAnswer> {
     const found = await this.#ofUri(uri, "skills/get");
     if (found === undefined) return failed("unknown", NO_SKILL);
-    const answer = await this.#access.call(found.tool, { uri: found.uri }, request, true);
+    const answer = await this.#access.call(found.tool, { uri: found.uri }, request, false);
     const shaped = answerOf(answer, ({ skill }) => ({ skill: skillOf(skill, found.view) }));
     const isNone = shaped.kind === "result" && shaped.result.skill === undefined;
     return isNone ? failed("unknown", NO_SKILL) : shaped;

@@ -111,4 +111,27 @@ describe("skills of servers", () => {
       ["mcp__desk__skills/list", "allowed"],
     ]);
   });
+
+  it.each(["2025-11-25", "2026-07-28"] as const)(
+    "are asked about file by file where a rule says so, of a client of %s, and never for a list or an entry",
+    async (era) => {
+      const served = await serveBoth({
+        approvals: { ask: ["mcp__desk__skills/*", "mcp__shelf__resources/*"] },
+      });
+      const questions: string[] = [];
+      const person = (message: string) => {
+        questions.push(message);
+        return { action: "accept", content: { decision: "once" } };
+      };
+      const { client } = await connect(served, person, era);
+      const { skills, _meta } = await ask(client, "skills/list");
+      expect(skills).toHaveLength(2);
+      expect((_meta as Record<string, string[]>)["ptc/missing"]).toEqual([expect.stringMatching(/^desk: /)]);
+      const refused = ask(client, "skills/get", { uri: `mcp://desk/${GIT}` });
+      await expect(refused).rejects.toMatchObject({ code: -32_603 });
+      expect(questions).toEqual([]);
+      expect((await client.readResource({ uri: `mcp://shelf/${GIT}` })).contents).toHaveLength(1);
+      expect(questions).toEqual([expect.stringContaining("mcp__shelf__resources/read")]);
+    },
+  );
 });
