@@ -335,7 +335,7 @@ function findTool(name: string, { servers }: Configuration, all: ToolCatalog, pl
     throw new ConfigurationError("invalid", `${place}: '${name}' is a tool of no server in ptc.yaml`);
   if (all.server(server.name) !== undefined)
     throw new ConfigurationError("invalid", `${place}: server '${server.name}' has no tool '${parsed.tool}'`);
-  const isMethod = /^(?:resources|prompts)\//.test(parsed.tool);
+  const isMethod = /^(?:resources|prompts|skills)\//.test(parsed.tool);
   return {
     namespacedName: name,
     server: server.name,

@@ -19,10 +19,12 @@ import {
   type Transport,
 } from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
+import * as z from "zod/mini";
 import { withRawNumbers } from "../../base/json.ts";
 import { oneLine } from "../../base/visible-text.ts";
 import type { Viewer } from "../../broker/policy/authorizer.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
+import { SKILLS_EXTENSION } from "../../protocol/extensions.ts";
 import type { RunContext } from "../../protocol/run-context.ts";
 import { parseTraceContext, type TraceContext } from "../../protocol/trace-context.ts";
 import type { ServedRequest } from "../../telemetry/telemetry.ts";
@@ -222,11 +224,16 @@ function offeredTo(era: Era) {
     resources: { listChanged: true, ...(isLegacy ? { subscribe: true } : {}) },
     prompts: { listChanged: true },
     completions: {},
+    extensions: { [SKILLS_EXTENSION]: {} },
     ...(isLegacy ? { logging: {} } : {}),
   };
 }
 
 const INTERNAL_ERROR = -32603;
+
+/** Parameters of the methods of SEP-2640, which the SDK does not know. */
+const SkillsPage = z.optional(z.looseObject({ cursor: z.optional(z.string()) }));
+const SkillName = z.looseObject({ uri: z.string() });
 
 /** Serves what servers offer beside tools. */
 function serveOffers(server: Server, connection: McpConnection, era: Era, carried: Carried): void {
@@ -294,6 +301,18 @@ function serveOffers(server: Server, connection: McpConnection, era: Era, carrie
       ),
     ),
   );
+  // The protocol asks for these from 2026-07-28 on (SEP-2549), and the SDK adds them to its own methods alone.
+  const fresh = era === "modern" ? { ttlMs: 0, cacheScope: "private" } : {};
+  server.setRequestHandler("skills/list", { params: SkillsPage }, async (params, context) => ({
+    ...fresh,
+    ...(await answer("skills/list", params?.cursor, context, (request) =>
+      offers.list("skills/list", params?.cursor, request),
+    )),
+  }));
+  server.setRequestHandler("skills/get", { params: SkillName }, async ({ uri }, context) => ({
+    ...fresh,
+    ...(await answer("skills/get", uri, context, (request) => offers.skill(uri, request))),
+  }));
   server.setRequestHandler("completion/complete", async ({ params }, context) => {
     const { ref, argument, context: known } = params;
     const complete = { argument, ...(known === undefined ? {} : { context: known }) };

@@ -1,5 +1,5 @@
 /**
- * What servers offer a client beside tools: resources, templates of resources, prompts, and completion of their arguments. Each request
+ * What servers offer a client beside tools: resources, their templates, prompts, completion of arguments, and skills. Each request
  * is a call of the protocol's method at one server, so that policy, approvals, labels and the audit log hold for it. URIs and names say
  * whose they are (`client-names.ts`).
  */
@@ -44,12 +44,13 @@ export type OfferAnswer =
   | { kind: "failed"; why: "unknown" | "refused"; message: string; data?: Members };
 
 /** The lists that a client pages through. */
-export type OfferedList = "resources/list" | "resources/templates/list" | "prompts/list";
+export type OfferedList = "resources/list" | "resources/templates/list" | "prompts/list" | "skills/list";
 
 const MEMBER_OF = {
   "resources/list": "resources",
   "resources/templates/list": "resourceTemplates",
   "prompts/list": "prompts",
+  "skills/list": "skills",
 } as const;
 
 /** The most items of one page. */
@@ -92,7 +93,7 @@ export class Offers {
   }
 
   async #listAll(method: OfferedList, request: ClientRequest) {
-    const own = method === "prompts/list" ? method : "resources/list";
+    const own = method === "resources/templates/list" ? "resources/list" : method;
     const views = this.#access.views();
     const servers = (await this.#access.known()).servers.flatMap(({ module }) => views.get(module) ?? []);
     const known = await this.#access.known();
@@ -106,8 +107,11 @@ export class Offers {
         const answer = await this.#access.call(namespacedName(view.module, own), {}, request, false);
         const data = answer.kind === "reply" ? dataOf(answer.reply) : undefined;
         const list = data?.[MEMBER_OF[method]];
-        if (Array.isArray(list)) items[index] = list.flatMap((each) => listedItem(method, each, view));
-        else missing.push(`${view.module}: ${answer.kind === "reply" ? textOf(answer.reply) : "asks"}`);
+        if (Array.isArray(list)) {
+          items[index] = list.flatMap((each) => listedItem(method, each, view));
+          const problems = Array.isArray(data?.problems) ? data.problems : [];
+          missing.push(...problems.map((problem) => `${view.module}: ${problem}`));
+        } else missing.push(`${view.module}: ${answer.kind === "reply" ? textOf(answer.reply) : "asks"}`);
       }
     };
     await Promise.all(Array.from({ length: AT_A_TIME }, work));
@@ -127,6 +131,19 @@ export class Offers {
     return answerOf(answer, ({ contents }) => ({
       contents: (Array.isArray(contents) ? contents : []).flatMap((each) => contentsOf(each, found.view)),
     }));
+  }
+
+  /**
+   * A skill by the URI of its SKILL.md (SEP-2640, "Retrieval via skills/get"). Its files are read as resources are. Nobody is asked for
+   * it, as for a list: a result of 2026-07-28 can ask for three methods alone, and this is none of them.
+   */
+  async skill(uri: string, request: ClientRequest): Promise<OfferAnswer> {
+    const found = await this.#ofUri(uri, "skills/get");
+    if (found === undefined) return failed("unknown", NO_SKILL);
+    const answer = await this.#access.call(found.tool, { uri: found.uri }, request, false);
+    const shaped = answerOf(answer, ({ skill }) => ({ skill: skillOf(skill, found.view) }));
+    const isNone = shaped.kind === "result" && shaped.result.skill === undefined;
+    return isNone ? failed("unknown", NO_SKILL) : shaped;
   }
 
   /** Begins or ends a subscription, which is a call of `resources/read` with `subscribe` beside its URI. */
@@ -173,11 +190,11 @@ export class Offers {
     return answerOf(answer, ({ completion }) => ({ completion: completionOf(completion) }));
   }
 
-  async #ofUri(uri: string) {
+  async #ofUri(uri: string, method: "resources/read" | "skills/get" = "resources/read") {
     const parsed = serverUri(uri);
     const view = parsed && this.#access.views().get(parsed.module);
     if (parsed === undefined || view === undefined || (!view.apps && isView(parsed.uri))) return undefined;
-    const tool = namespacedName(parsed.module, "resources/read");
+    const tool = namespacedName(parsed.module, method);
     return (await this.#access.known()).get(tool) && { tool, view, uri: parsed.uri };
   }
 
@@ -189,6 +206,8 @@ export class Offers {
     return (await this.#access.known()).get(tool) && { tool, view, prompt: parsed.prompt };
   }
 }
+
+const NO_SKILL = "no server offers such a skill";
 
 function failed(why: "unknown" | "refused", message: string): OfferAnswer {
   return { kind: "failed", why, message };
@@ -224,6 +243,7 @@ function texts(item: Members, ...names: string[]): Members {
 }
 
 function listedItem(method: OfferedList, item: unknown, view: ClientView): Members[] {
+  if (method === "skills/list") return [skillOf(item, view)].filter((skill) => skill !== undefined);
   if (!isObject(item) || typeof item.name !== "string") return [];
   const shown = { icons: item.icons, _meta: item._meta };
   if (method === "prompts/list") {
@@ -254,6 +274,20 @@ function listedItem(method: OfferedList, item: unknown, view: ClientView): Membe
       ...annotationsOf(item.annotations),
     },
   ];
+}
+
+/** An entry of a skill, whose URIs say whose they are. The frontmatter stays as it is, since clients compare it with the file. */
+function skillOf(skill: unknown, view: ClientView): Members | undefined {
+  if (!isObject(skill) || typeof skill.uri !== "string" || (isView(skill.uri) && !view.apps))
+    return undefined;
+  const { uri, frontmatter, resources } = skill;
+  const withUri = (file: unknown) =>
+    isObject(file) ? { ...file, uri: clientUri(view.module, String(file.uri)) } : file;
+  return {
+    uri: clientUri(view.module, uri),
+    frontmatter,
+    resources: Array.isArray(resources) ? resources.map(withUri) : resources,
+  };
 }
 
 /** Annotations as clients accept them (MCP 2025-11-25, "Annotations"). */

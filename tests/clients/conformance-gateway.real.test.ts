@@ -73,11 +73,11 @@ const RENAMING: Required<Renaming> = {
       if (typeof at.name === "string") at.name = TOOL + at.name;
       if (typeof at.uri === "string") at.uri = URI + at.uri;
     };
-    if (/^(?:tools|prompts|resources)\//.test(method ?? "")) rename(params);
+    if (/^(?:tools|prompts|resources|skills)\//.test(method ?? "")) rename(params);
     if (method === "completion/complete") rename(params.ref as Record<string, unknown>);
     return message;
   },
-  name: (name, method) => (method.startsWith("resources/") ? URI : TOOL) + name,
+  name: (name, method) => (/^(?:resources|skills)\//.test(method) ? URI : TOOL) + name,
   back: (part) => part.replaceAll(TOOL, "").replaceAll(URI, ""),
 };
 
@@ -127,6 +127,20 @@ test.each(["legacy", "modern"] as const)(
   },
   LONGEST_MS,
 );
+
+/** Scenarios of an extension, which are on no revision's list. The third is about an option that ptc does not offer. */
+const OF_SKILLS = ["sep-2640-skills-enumeration", "sep-2640-skills-manifest"];
+
+test("the suite's scenarios of skills pass through ptc as without it", async () => {
+  const { url, project } = await makeGateway("modern");
+  const { url: served } = await serveHttp(project);
+  const through = `${await renameTo(served, RENAMING)}/mcp`;
+  for (const scenario of OF_SKILLS)
+    for (const target of [url, through])
+      expect
+        .soft(await failuresOf("modern", target, ["--force", "--scenario", scenario]))
+        .toEqual(new Map([[scenario, 0]]));
+});
 
 test("scenarios of all kinds pass through ptc over stdio", async () => {
   const { project } = await makeGateway("legacy");

@@ -2,7 +2,7 @@
  * The server that the public conformance suite expects: its tools, resources and prompts under the suite's names, in both eras of the
  * protocol, over HTTP. Each of them does the least that its scenario asks for.
  */
-import { createHmac, randomUUID } from "node:crypto";
+import { createHash, createHmac, randomUUID } from "node:crypto";
 import type { RequestListener } from "node:http";
 import { text } from "node:stream/consumers";
 import { setTimeout as delay } from "node:timers/promises";
@@ -15,6 +15,7 @@ import {
   type ServerContext,
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
+import * as z from "zod/mini";
 import type { Era } from "../../server/mcp/mcp-server.ts";
 
 const INVALID_PARAMS = -32602;
@@ -74,6 +75,25 @@ const QUESTIONS = {
   roots: inputRequired.listRoots(),
   context: inputRequired.elicit(form({ context: { type: "string" } }) as never),
 };
+
+/** The files of two skills. */
+const SKILL_FILES: Record<string, string> = {
+  "skill://git-workflow/SKILL.md":
+    "---\nname: git-workflow\ndescription: for the suite\n---\nCommit often.\n",
+  "skill://acme/refunds/SKILL.md": "---\nname: refunds\ndescription: for the suite\n---\nWrite a mail.\n",
+  "skill://acme/refunds/examples/mail.md": "Dear customer, € 5 are on their way.\n",
+};
+const SKILLS = ["skill://git-workflow", "skill://acme/refunds"].map((root) => ({
+  uri: `${root}/SKILL.md`,
+  frontmatter: { name: root.split("/").at(-1), description: "for the suite" },
+  resources: Object.entries(SKILL_FILES)
+    .filter(([uri]) => uri.startsWith(`${root}/`))
+    .map(([uri, file]) => ({
+      uri,
+      digest: `sha256:${createHash("sha256").update(file).digest("hex")}`,
+      size: Buffer.byteLength(file),
+    })),
+}));
 
 const SECRET = randomUUID();
 const sealOf = (state: string) => createHmac("sha256", SECRET).update(state).digest("hex");
@@ -271,6 +291,7 @@ function build(era: Era): Server {
         resources: { listChanged: true, ...(isLegacy ? { subscribe: true } : {}) },
         prompts: { listChanged: true },
         completions: {},
+        extensions: { "io.modelcontextprotocol/skills": {} },
         ...(isLegacy ? { logging: {} } : {}),
       },
     },
@@ -299,7 +320,9 @@ function build(era: Era): Server {
   server.setRequestHandler("resources/read", ({ params: { uri } }) => {
     const [, id] = /^test:\/\/template\/(.+)\/data$/.exec(uri) ?? [];
     const made = id === undefined ? undefined : { mimeType: "application/json", text: `{"id":"${id}"}` };
-    const found = RESOURCES[uri] ?? made;
+    const file = SKILL_FILES[uri];
+    const ofSkill = file === undefined ? undefined : { mimeType: "text/markdown", text: file };
+    const found = RESOURCES[uri] ?? ofSkill ?? made;
     if (found === undefined) throw new ProtocolError(INVALID_PARAMS, "no such resource", { uri });
     return { contents: [{ uri, ...found }] } as never;
   });
@@ -316,6 +339,13 @@ function build(era: Era): Server {
       return inputRequired({ inputRequests: { user_context: QUESTIONS.context } });
     const contents = prompt?.messages(args) ?? [said(JSON.stringify(answered))];
     return { messages: contents.map((content) => ({ role: "user", content })) } as never;
+  });
+  const fresh = { ttlMs: 0, cacheScope: "private" };
+  server.setRequestHandler("skills/list", { params: z.unknown() }, () => ({ ...fresh, skills: SKILLS }));
+  server.setRequestHandler("skills/get", { params: z.looseObject({ uri: z.string() }) }, ({ uri }) => {
+    const skill = SKILLS.find((each) => each.uri === uri);
+    if (skill === undefined) throw new ProtocolError(INVALID_PARAMS, "no such skill");
+    return { ...fresh, skill };
   });
   server.setRequestHandler("completion/complete", () => ({ completion: { values: ["paris"] } }));
   if (isLegacy) {

@@ -1,5 +1,6 @@
 import { Client, type Transport } from "@modelcontextprotocol/client";
 import { orAborted } from "../../base/waiting.ts";
+import { SKILLS_EXTENSION } from "../../protocol/extensions.ts";
 import type { UpstreamConnection } from "../upstream.ts";
 import type { UpstreamError } from "../upstream-error.ts";
 import { McpConnection } from "./mcp-connection.ts";
@@ -136,7 +137,11 @@ async function handshake(
       // The declared capabilities do not depend on whether a person can be asked, because some servers then list other tools.
       capabilities: {
         elicitation: { form: {}, url: {} },
-        extensions: { [TASKS_EXTENSION]: {}, ...(apps ? { [APPS_EXTENSION]: { mimeTypes: [VIEW] } } : {}) },
+        extensions: {
+          [TASKS_EXTENSION]: {},
+          [SKILLS_EXTENSION]: {},
+          ...(apps ? { [APPS_EXTENSION]: { mimeTypes: [VIEW] } } : {}),
+        },
         ...(roots.length === 0 ? {} : { roots: {} }),
         ...(sampling ? { sampling: {} } : {}),
       },

@@ -1,5 +1,6 @@
 import type { Client } from "@modelcontextprotocol/client";
 import { isObject } from "../../base/json.ts";
+import { SKILLS_EXTENSION } from "../../protocol/extensions.ts";
 import type {
   ServerNotice,
   ToolProblem,
@@ -20,6 +21,7 @@ import {
   withMethods,
 } from "./server-methods.ts";
 import { isUnknownMethod } from "./server-session.ts";
+import { KnownSkills } from "./skills.ts";
 import { needsTask } from "./task.ts";
 import { listAllPages, problemsOf, ToolListingError } from "./tool-listing.ts";
 import { factsOf, type UpstreamFaults } from "./upstream-faults.ts";
@@ -38,6 +40,7 @@ const LISTS_OF: Readonly<Record<MethodCapability, readonly (readonly [method: st
     ["resources/templates/list", "resourceTemplates"],
   ],
   prompts: [["prompts/list", "prompts"]],
+  skills: [["skills/list", "skills"]],
 };
 
 /** A connected server, with which the MCP client has negotiated a protocol version. */
@@ -56,6 +59,7 @@ export class McpConnection implements UpstreamConnection {
   #notice: (notice: ServerNotice) => void = () => {};
   /** The resources that were subscribed to. */
   readonly #subscribed = new Set<string>();
+  readonly #skills = new KnownSkills();
   #reason: UpstreamError | undefined;
   #closing: Promise<void> | undefined;
 
@@ -75,10 +79,10 @@ export class McpConnection implements UpstreamConnection {
     };
     this.#protocolVersion = client.getNegotiatedProtocolVersion() ?? "";
     link.session.onListsChanged = (lists) => {
-      const offered = METHOD_CAPABILITIES.filter((each) => lists.has(each));
+      const offered = (["resources", "prompts"] as const).filter((each) => lists.has(each));
       if (offered.length > 0) this.#notice({ kind: "listed", lists: offered });
       // A listing does not include resources and prompts, but depends on whether there are any.
-      const found = METHOD_CAPABILITIES.some((each) => lists.has(each) && this.#couldOffer(each));
+      const found = offered.some((each) => this.#couldOffer(each));
       if (!lists.has("tools") && !found) return;
       for (const listener of this.#toolsChanged) listener();
     };
@@ -149,12 +153,17 @@ export class McpConnection implements UpstreamConnection {
         return undefined;
       }),
     );
-    return new Set(found.filter((capability) => capability !== undefined));
+    const offered = new Set(found.filter((capability) => capability !== undefined));
+    // The files of skills are resources, which servers need not list.
+    if (offered.has("skills")) offered.add("resources");
+    return offered;
   }
 
   /** Whether the server declares a capability that is not yet known to have a non-empty list. */
   #couldOffer(capability: MethodCapability): boolean {
-    const declared = this.#client.getServerCapabilities()?.[capability];
+    const capabilities = this.#client.getServerCapabilities();
+    const declared =
+      capability === "skills" ? capabilities?.extensions?.[SKILLS_EXTENSION] : capabilities?.[capability];
     return declared !== undefined && !this.#offered.has(capability);
   }
 
@@ -192,7 +201,8 @@ export class McpConnection implements UpstreamConnection {
 
   async #callMethod(method: ServerMethod, call: UpstreamCall): Promise<unknown> {
     try {
-      const result = await callMethod(method, call, (...request) => this.#calls.call(...request));
+      const skills = this.#offered.has("skills") ? this.#skills : undefined;
+      const result = await callMethod(method, call, (...request) => this.#calls.call(...request), skills);
       this.#noteSubscription(call.arguments);
       return result;
     } catch (error) {

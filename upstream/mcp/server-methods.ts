@@ -1,21 +1,28 @@
 import { isObject } from "../../base/json.ts";
 import type { UpstreamCall } from "../upstream.ts";
 import { UpstreamError } from "../upstream-error.ts";
-import { isUnknownMethod } from "./server-session.ts";
+import { isInvalidParams, isUnknownMethod } from "./server-session.ts";
+import { type KnownSkills, parseSkill, type SkillEntry } from "./skills.ts";
 import { type Listed, listAllPages, ToolListingError } from "./tool-listing.ts";
 
 /**
- * Resources and prompts of a server, which programs use like its tools: each protocol method is listed as a definition next to those
+ * Resources, prompts and skills of a server, which programs use like its tools: each protocol method is listed as a definition next to those
  * of the tools, and so passes the same policy, approvals, audit and archive.
  */
 
 /** A method of MCP that is called like a tool, under its own name. */
-export type ServerMethod = "resources/read" | "resources/list" | "prompts/get" | "prompts/list";
+export type ServerMethod =
+  | "resources/read"
+  | "resources/list"
+  | "prompts/get"
+  | "prompts/list"
+  | "skills/get"
+  | "skills/list";
 
 /** A capability of a server whose methods are listed as tools are. */
-export type MethodCapability = "resources" | "prompts";
+export type MethodCapability = "resources" | "prompts" | "skills";
 
-export const METHOD_CAPABILITIES: readonly MethodCapability[] = ["resources", "prompts"];
+export const METHOD_CAPABILITIES: readonly MethodCapability[] = ["resources", "prompts", "skills"];
 
 /** The definition of a method for `ptc generate` and calls. `method` marks it; definitions of servers never have that member. */
 interface MethodDefinition {
@@ -57,7 +64,15 @@ const PROMPT_ARGUMENT = objectOf({ name: TEXT, description: TEXT, required: { ty
 const PROMPT = { name: TEXT, title: TEXT, description: TEXT, arguments: listOf(PROMPT_ARGUMENT) };
 const MESSAGE = objectOf({ role: { enum: ["user", "assistant"] }, content: {} }, "role", "content");
 
-/** By capability of the server (MCP 2025-11-25 and 2026-07-28, "Resources" and "Prompts"). */
+const FILE = objectOf({ uri: TEXT, digest: TEXT, size: { type: "number" } }, "uri", "digest", "size");
+const SKILL = objectOf(
+  { uri: TEXT, frontmatter: { type: "object" }, resources: { anyOf: [listOf(FILE), { const: "dynamic" }] } },
+  "uri",
+  "frontmatter",
+  "resources",
+);
+
+/** By capability of the server (MCP 2025-11-25 and 2026-07-28, "Resources" and "Prompts"; SEP-2640, "Skills"). */
 const DEFINITIONS: Readonly<Record<MethodCapability, readonly MethodDefinition[]>> = {
   resources: [
     definitionOf(
@@ -101,6 +116,24 @@ const DEFINITIONS: Readonly<Record<MethodCapability, readonly MethodDefinition[]
       "Lists the prompts of this server and their arguments. In a program also `prompts.list()`.",
       NOTHING,
       objectOf({ prompts: listOf(objectOf(PROMPT, "name")) }, "prompts"),
+    ),
+  ],
+  skills: [
+    definitionOf(
+      "skills/get",
+      "Get a skill",
+      "Gets a skill of this server by the URI of its SKILL.md: its frontmatter, and its files, which are resources. " +
+        "There is no `skill` where the server has none of that URI.",
+      objectOf({ uri: TEXT }, "uri"),
+      objectOf({ skill: SKILL }),
+    ),
+    definitionOf(
+      "skills/list",
+      "List skills",
+      "Lists the skills of this server, which are instructions for a model, and the files of each, which are resources. " +
+        "`problems` says which are left out and why.",
+      NOTHING,
+      objectOf({ skills: listOf(SKILL), problems: listOf(TEXT) }, "skills"),
     ),
   ],
 };
@@ -158,12 +191,14 @@ export type SendRequest = (
  * got, and an argument of it is completed (MCP 2025-11-25, "Completion"). With `subscribe`, a resource is not read, and a
  * subscription to it begins or ends ("Subscriptions").
  *
+ * @param skills what is known of the server's skills, where it has any. Files of skills are compared with it.
  * @throws UpstreamError, and ToolListingError for an answer that is not valid for the method.
  */
 export async function callMethod(
   method: ServerMethod,
   call: UpstreamCall,
   send: SendRequest,
+  skills?: KnownSkills,
 ): Promise<unknown> {
   const began = performance.now();
   const sendInTime = (name: string, params: Params) =>
@@ -207,8 +242,12 @@ export async function callMethod(
     case "prompts/list":
       return structured({ prompts: await list({ method, member: "prompts", noun: "prompts" }) });
     case "resources/read": {
+      // A server that cannot list its skills promises nothing of its files.
+      if (skills?.isListed === false) await listSkills(list, skills).catch(() => {});
       const { contents } = await sendInTime(method, params);
       if (!Array.isArray(contents)) throw noAnswerTo(method);
+      const fault = skills?.faultOf(params.uri, contents);
+      if (fault !== undefined) throw new ToolListingError(fault);
       return structured({ contents });
     }
     case "prompts/get": {
@@ -216,7 +255,31 @@ export async function callMethod(
       if (!Array.isArray(messages)) throw noAnswerTo(method);
       return structured({ ...(typeof description === "string" ? { description } : {}), messages });
     }
+    case "skills/list":
+      return structured(await listSkills(list, skills));
+    case "skills/get": {
+      const answer = await sendInTime(method, params).catch((error: unknown) => {
+        if (error instanceof UpstreamError && isInvalidParams(error.cause)) return undefined;
+        throw error;
+      });
+      if (typeof params.uri === "string") skills?.forget(params.uri);
+      if (answer === undefined) return structured({});
+      const skill = parseSkill(answer.skill);
+      if (typeof skill === "string") throw new ToolListingError(`answered ${method} with no skill: ${skill}`);
+      if (skill.uri !== params.uri) throw noAnswerTo(method);
+      skills?.keep(skill);
+      return structured({ skill });
+    }
   }
+}
+
+async function listSkills(list: (listed: Listed) => Promise<unknown[]>, known?: KnownSkills) {
+  const listed = await list({ method: "skills/list", member: "skills", noun: "skills" });
+  const parsed = listed.map(parseSkill);
+  const skills = parsed.filter((each): each is SkillEntry => typeof each !== "string");
+  const problems = parsed.filter((each) => typeof each === "string");
+  known?.list(skills);
+  return { skills, ...(problems.length === 0 ? {} : { problems }) };
 }
 
 function structured(structuredContent: Params) {

@@ -56,6 +56,7 @@ const FIRST_ID = 1_000;
 
 /** JSON-RPC 2.0, section 5.1 */
 const METHOD_NOT_FOUND = -32601;
+const INVALID_PARAMS = -32602;
 const INTERNAL_ERROR = -32603;
 
 type Params = Readonly<Record<string, unknown>>;
@@ -83,11 +84,16 @@ export class RequestError extends Error {
 
 /** Whether a server has rejected a request because it does not know the method. */
 export function isUnknownMethod(error: unknown): boolean {
-  return (
-    error instanceof RequestError &&
-    error.failure.kind === "rejected" &&
-    error.failure.code === METHOD_NOT_FOUND
-  );
+  return isRejected(error, METHOD_NOT_FOUND);
+}
+
+/** Whether a server has rejected a request for its parameters, such as a URI that it does not know. */
+export function isInvalidParams(error: unknown): boolean {
+  return isRejected(error, INVALID_PARAMS);
+}
+
+function isRejected(error: unknown, code: number): boolean {
+  return error instanceof RequestError && error.failure.kind === "rejected" && error.failure.code === code;
 }
 
 export interface RequestOptions {

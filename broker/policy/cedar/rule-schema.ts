@@ -26,7 +26,7 @@ type Claims = {
   openWorld?: Bool,
 };
 
-// A tool, by its name in programs: Tool::"mcp__<server_module>__<tool>". Resources and prompts of a server are such too:
+// A tool, by its name in programs: Tool::"mcp__<server_module>__<tool>". Resources, prompts and skills of a server are such too:
 // Tool::"mcp__<server_module>__resources/read".
 entity Tool in [Server] {
   // As its server names it.

@@ -59,7 +59,7 @@ describe("a server on stdio", () => {
   it("is told who its client is and what that can do, and of folders where there are some", async () => {
     const can = {
       elicitation: { form: {}, url: {} },
-      extensions: { "io.modelcontextprotocol/tasks": {} },
+      extensions: { "io.modelcontextprotocol/tasks": {}, "io.modelcontextprotocol/skills": {} },
     };
     const plain = await toldBy(await connect(telling({}), { clientVersion: "1.2.3" }));
     expect(plain).toMatchObject({ clientInfo: { name: "ptc", version: "1.2.3" } });

@@ -40,7 +40,7 @@ describe("a call that a server makes a task of", () => {
         ["create", "works"],
         ["create", "at_once"],
       ],
-      declared: { "io.modelcontextprotocol/tasks": {} },
+      declared: { "io.modelcontextprotocol/tasks": {}, "io.modelcontextprotocol/skills": {} },
     });
   });
 
