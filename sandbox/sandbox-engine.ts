@@ -144,6 +144,11 @@ export interface SandboxEngine {
   readonly lacks?: Partial<Readonly<Record<WallName, string>>> | undefined;
   /** Whether the limits of sandboxes are set where the sandboxes are defined, and cannot be requested. */
   readonly hasFixedLimits?: boolean;
+  /**
+   * Whether its sandboxes use the processors of another machine, as far as that is known by now. Engines whose sandboxes are all of this
+   * machine lack this method. Never throws.
+   */
+  isElsewhere?(): boolean;
   /** @throws SandboxError `engine_unreachable` */
   describe(): Promise<EngineDescription>;
   /**
