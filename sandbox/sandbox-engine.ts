@@ -187,9 +187,9 @@ export interface SandboxEngine {
   describeSnapshot?(request: SandboxRequest): Promise<string>;
   /**
    * Measures what a program of an image costs on each platform that the engine chooses from, and has later sandboxes use the better
-   * one. Says both, as a sentence; `undefined` where there is but one. @throws Error
+   * one. Says what each costs or why it failed, as a sentence; `undefined` where there is but one. @throws Error
    */
-  measurePlatforms?(image: string): Promise<string | undefined>;
+  measurePlatforms?(request: Pick<SandboxRequest, "image" | "owner">): Promise<string | undefined>;
   /** Its images, if it can build them. Sends no request yet. */
   openImages?(): Promise<ImageStore>;
   /**

@@ -80,7 +80,11 @@ export class Platforms {
   doubt(runsc: Runsc, failure: string): void {
     if (!failure.includes(UNKNOWN)) return;
     this.#asking.delete(runsc.identity);
-    for (const source of ["said", "measured"] as const) rmSync(this.#pathOf(runsc, source), { force: true });
+    try {
+      for (const source of ["said", "measured"] as const) rmSync(this.#pathOf(runsc, source), { force: true });
+    } catch {
+      // What cannot be removed is doubted again by the next failure.
+    }
   }
 
   /**
