@@ -71,8 +71,8 @@ export class Platforms {
 
   /** The platforms that runsc has. */
   async all(runsc: Runsc): Promise<readonly PlatformName[]> {
-    if (process.env.PTC_RUNSC_PLATFORM) return PLATFORMS;
-    const lacks = (await this.#found(runsc))?.lacks ?? [];
+    const found = process.env.PTC_RUNSC_PLATFORM ? this.#read(runsc) : await this.#found(runsc);
+    const lacks = found?.lacks ?? [];
     return PLATFORMS.filter((platform) => !lacks.includes(platform));
   }
 
@@ -81,7 +81,8 @@ export class Platforms {
     if (!failure.includes(UNKNOWN)) return;
     this.#asking.delete(runsc.identity);
     try {
-      for (const source of ["said", "measured"] as const) rmSync(this.#pathOf(runsc, source), { force: true });
+      for (const source of ["said", "measured"] as const)
+        rmSync(this.#pathOf(runsc, source), { force: true });
     } catch {
       // What cannot be removed is doubted again by the next failure.
     }

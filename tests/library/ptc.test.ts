@@ -262,7 +262,7 @@ describe("a function", () => {
     const code = "await 0; globalThis.result = { said: await mcp__functions__which({}), pid: process.pid }";
     await ptc.run(code);
     // Sandboxes that have started ahead of their runs were started in no request.
-    const [pool] = acquire.mock.contexts;
+    const [pool] = acquire.mock.contexts as SandboxPool[];
     await eventually(() => expect(pool?.state.ready).toBe(2));
     const waiting = [...processes.live.values()].map(({ pid }) => pid);
     const runs = await Promise.all(["a", "b"].map((id) => requests.run(id, () => ptc.run(code))));
