@@ -72,6 +72,9 @@ class LongFirst extends BaseSequencer {
 /** Commands run alone, so that no test leaves a process behind. Tests of the background host start and end their own. */
 const ENVIRONMENT = { env: { PTC_HOST: "off" } };
 
+/** Real tests share the notes of this machine. */
+const SAME_PLATFORM = "tests/sandbox/same-platform.ts";
+
 /** Where tests give commands no Docker, they find no other engine either, whatever the machine has. */
 const WITHOUT_ENGINE = { env: { ...ENVIRONMENT.env, PTC_ENGINE: "docker" } };
 
@@ -127,6 +130,7 @@ export default defineConfig({
           maxWorkers: REAL_WORKERS,
           sequence: { groupOrder: 1 },
           globalSetup: ["tests/archive/postgres/shared-server.ts", "tests/sandbox/require-sandbox.ts"],
+          setupFiles: [SAME_PLATFORM],
         },
       },
       {
@@ -139,6 +143,7 @@ export default defineConfig({
           maxWorkers: REAL_WORKERS,
           sequence: { groupOrder: 1 },
           globalSetup: ["tests/sandbox/require-sandbox.ts"],
+          setupFiles: [SAME_PLATFORM],
         },
       },
       {
@@ -150,7 +155,7 @@ export default defineConfig({
           maxWorkers: REAL_WORKERS,
           sequence: { groupOrder: 1 },
           globalSetup: ["tests/sandbox/require-sandbox.ts"],
-          setupFiles: ["tests/sandbox/either-engine.ts"],
+          setupFiles: ["tests/sandbox/either-engine.ts", SAME_PLATFORM],
         },
       },
     ],

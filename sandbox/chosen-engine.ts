@@ -39,6 +39,7 @@ export class ChosenEngine implements SandboxEngine {
   readonly #runtime: string;
   readonly #loaders: Readonly<Record<EngineName, EngineLoader>>;
   #settled: Promise<SettledEngine> | undefined;
+  #chosen: SandboxEngine | undefined;
 
   constructor(choice: EngineChoice, runtime: string, loaders: Readonly<Record<EngineName, EngineLoader>>) {
     this.#choice = choice;
@@ -59,8 +60,15 @@ export class ChosenEngine implements SandboxEngine {
   }
 
   settled(): Promise<SettledEngine> {
-    this.#settled ??= this.#settle();
+    this.#settled ??= this.#settle().then((settled) => {
+      this.#chosen = settled.engine;
+      return settled;
+    });
     return this.#settled;
+  }
+
+  isElsewhere(): boolean {
+    return this.#chosen?.isElsewhere?.() ?? false;
   }
 
   async describe(): Promise<EngineDescription> {

@@ -144,6 +144,11 @@ export interface SandboxEngine {
   readonly lacks?: Partial<Readonly<Record<WallName, string>>> | undefined;
   /** Whether the limits of sandboxes are set where the sandboxes are defined, and cannot be requested. */
   readonly hasFixedLimits?: boolean;
+  /**
+   * Whether its sandboxes use the processors of another machine, as far as that is known by now. Engines whose sandboxes are all of this
+   * machine lack this method. Never throws.
+   */
+  isElsewhere?(): boolean;
   /** @throws SandboxError `engine_unreachable` */
   describe(): Promise<EngineDescription>;
   /**
@@ -182,9 +187,9 @@ export interface SandboxEngine {
   describeSnapshot?(request: SandboxRequest): Promise<string>;
   /**
    * Measures what a program of an image costs on each platform that the engine chooses from, and has later sandboxes use the better
-   * one. Says both, as a sentence; `undefined` where there is but one. @throws Error
+   * one. Says what each costs or why it failed, as a sentence; `undefined` where there is but one. @throws Error
    */
-  measurePlatforms?(image: string): Promise<string | undefined>;
+  measurePlatforms?(request: Pick<SandboxRequest, "image" | "owner">): Promise<string | undefined>;
   /** Its images, if it can build them. Sends no request yet. */
   openImages?(): Promise<ImageStore>;
   /**

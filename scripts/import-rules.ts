@@ -12,7 +12,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "runner-image": ["base", "protocol"],
   upstream: ["base", "protocol", "system", "secrets", "catalog"],
   broker: ["base", "protocol", "system", "catalog", "upstream"],
-  sandbox: ["base", "protocol"],
+  sandbox: ["base", "protocol", "system"],
   archive: ["base", "protocol", "system"],
   telemetry: ["base", "protocol", "system", "broker"],
   languages: ["base", "protocol", "secrets", "codegen"],

@@ -392,7 +392,7 @@ const SECTIONS = {
         ),
         warm: setting(
           wholeNumber(0, 64).default(2),
-          "the fewest sandboxes that are kept started while programs come; before the first, one is, once a client is there; when neither has come for three minutes they end; none is replaced while all processors are used; 0 turns the pool off",
+          "the fewest sandboxes that are kept started while programs come; before the first, one is, once a client is there; when neither has come for three minutes they end; none but one, after half a minute, is replaced while all processors are used; 0 turns the pool off",
           {
             comment:
               "the fewest sandboxes that `ptc serve` keeps started while programs come; 0 turns the pool off",

@@ -312,10 +312,10 @@ async function doubtImage({ engine, image, needed }: SettledOptions): Promise<st
   return found && doubtAbout(needed, found);
 }
 
-async function measurePlatforms({ engine, image }: StarterOptions): Promise<string | undefined> {
+async function measurePlatforms({ engine, image, owner }: StarterOptions): Promise<string | undefined> {
   const found = await engine.findImage(image);
   // What cannot be measured is no fault of a part: the sandbox is tried next.
-  return found && engine.measurePlatforms?.(found.digest).catch(() => undefined);
+  return found && engine.measurePlatforms?.({ image: found.digest, owner }).catch(() => undefined);
 }
 
 async function describeSnapshot({

@@ -103,7 +103,7 @@ export function composeSandboxes(
     bounds: { floor, ceiling: of.sandbox.maxWarm },
     runner: firstRunner(of),
     maxStarts: startsAtOnce(thisMachine()),
-    isBusy: () => processors.areBusy(),
+    isBusy: () => options.engine.isElsewhere?.() !== true && processors.areBusy(),
   });
   let now = configuration;
   const pool = new SandboxPool(poolOptions(configuration, warm, first));

@@ -48,6 +48,17 @@ export function chooseChannel(
     : { kind: "attached", why };
 }
 
+/** Whether an engine's sandboxes use the processors of another machine than this one. A virtual machine of Docker Desktop is this one. Pure. */
+export function isEngineElsewhere(
+  { host, machine }: Pick<Situation, "host" | "machine">,
+  here = thisMachine,
+): boolean {
+  if (/docker desktop/i.test(machine.operatingSystem)) return false;
+  const isLocal = /^(?:unix|npipe):/.test(host);
+  if (here.platform !== "linux") return !isLocal;
+  return machine.kernel !== here.kernel || (!isLocal && machine.name !== here.name);
+}
+
 function whyNoSocket({ host, machine, runtime }: Situation, here: ThisMachine): string | undefined {
   if (!/^unix:/.test(host)) return "the engine is reached over a network";
   const operatingSystem = oneLine(machine.operatingSystem, MAX_NAME_CHARS);

@@ -24,7 +24,7 @@ import type {
 } from "../sandbox-engine.ts";
 import { SandboxError } from "../sandbox-error.ts";
 import { isUnprivileged } from "../sentry-process.ts";
-import { chooseChannel, socketFlagProblem } from "./choose-channel.ts";
+import { chooseChannel, isEngineElsewhere, socketFlagProblem } from "./choose-channel.ts";
 import { buildContainerRequest } from "./container-profile.ts";
 import { DOCKER_ADVICE } from "./docker-advice.ts";
 import { type ContainerEngine, DockerEngine, type StartedContainer } from "./docker-engine.ts";
@@ -48,6 +48,7 @@ export class DockerSandboxEngine implements SandboxEngine {
   readonly #runners: RunnerStarts;
   readonly #sockets: SocketFolder;
   #preference: ChannelPreference;
+  #isElsewhere: boolean | undefined;
   /** By runtime. */
   readonly #channels = new Map<string, Promise<ChannelKind>>();
 
@@ -65,9 +66,21 @@ export class DockerSandboxEngine implements SandboxEngine {
     return new DockerImageStore(docker);
   }
 
+  isElsewhere(): boolean {
+    if (this.#isElsewhere === undefined) {
+      this.#isElsewhere = false;
+      // A start over a configured channel has not asked the engine what it is.
+      void this.describe().catch(() => {
+        this.#isElsewhere = undefined;
+      });
+    }
+    return this.#isElsewhere;
+  }
+
   async describe(): Promise<EngineDescription> {
     const { version, identity, host, source, machine, processors, runtimes } =
       await this.#containers.describe();
+    this.#isElsewhere = isEngineElsewhere({ host, machine });
     const preference = this.#preference;
     const described = Object.entries(runtimes).map(([name, runtime]) => {
       const channel = chooseChannel({ preference, host, machine, runtime: [name, runtime] });

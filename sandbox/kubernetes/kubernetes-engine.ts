@@ -68,6 +68,10 @@ export class KubernetesEngine implements SandboxEngine {
     this.#preference = channel;
   }
 
+  isElsewhere(): boolean {
+    return true;
+  }
+
   async describe(): Promise<EngineDescription> {
     const { api } = this.#cluster();
     const { gitVersion } = Version.parse(await api.request({ path: "/version" }));

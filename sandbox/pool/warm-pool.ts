@@ -14,6 +14,8 @@ const DRAIN_EVERY_MS = 10_000;
 const MAX_IDLE_MS = 30 * 60_000;
 /** How long refills wait before they look again whether a processor is free. */
 const LOOK_AGAIN_MS = 250;
+/** How long nothing may be refilled: then one sandbox waits all the same, whatever programs use. */
+const MAX_REFUSED_MS = 30_000;
 /** People who work with a model pause for less between programs. */
 const REST_AFTER_MS = 3 * 60_000;
 const RETRY_PAUSES = { firstMs: 500, longestMs: 30_000 };
@@ -28,7 +30,7 @@ export interface WarmPoolOptions {
   maxIdleMs?: number;
   /** When no program and no sign of a client has come for this long, the waiting sandboxes end; three minutes by default. */
   restAfterMs?: number | undefined;
-  /** Whether programs use all processors of the machine. No refill begins while they do. */
+  /** Whether programs use all processors of the machine. No refill begins while they do, but one after half a minute. */
   isBusy?: (() => boolean) | undefined;
 }
 
@@ -78,6 +80,8 @@ export class WarmPool implements SandboxSource {
   readonly #clearing = new Set<Promise<void>>();
   readonly #closing = new AbortController();
   readonly #plan = new RefillPlan();
+  /** Since when none waits and refills are refused, because all processors are used. */
+  #refusedSinceMs: number | undefined;
   #refilling: NodeJS.Timeout | undefined;
   #draining: NodeJS.Timeout | undefined;
   #resting: NodeJS.Timeout | undefined;
@@ -263,10 +267,21 @@ export class WarmPool implements SandboxSource {
     // What waits for a client's first program is no refill.
     if (this.#keeps === "demand" && this.#isBusy()) {
       this.#fillIn(LOOK_AGAIN_MS);
+      this.#keepOne();
       return;
     }
+    this.#refusedSinceMs = undefined;
     const hasRoom = () => this.#starts.size < this.#plan.atOnce({ ...this.#stock, most: this.#maxStarts });
     while (!this.#pause.active && hasRoom() && this.#lacking() > 0) void this.#start();
+  }
+
+  /** Starts one sandbox where none waits and refills have been refused for long. */
+  #keepOne(): void {
+    const hasOne = this.#entries.length + this.#starts.size > this.#applicants.length;
+    const nowMs = performance.now();
+    this.#refusedSinceMs = hasOne ? undefined : (this.#refusedSinceMs ?? nowMs);
+    if (this.#refusedSinceMs === undefined || nowMs - this.#refusedSinceMs < MAX_REFUSED_MS) return;
+    if (!this.#pause.active) void this.#start();
   }
 
   get #stock(): { ready: number; target: number } {

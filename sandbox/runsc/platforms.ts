@@ -2,17 +2,18 @@
  * Which of gVisor's platforms runs sandboxes: the one that `PTC_RUNSC_PLATFORM` names; otherwise the one on which programs were done
  * sooner when both were measured here (`ptc doctor`); otherwise `ptrace`, which boots sooner, where runsc has it. Newer releases leave it out.
  *
- *     <snapshots>/<key>.platform   what was found for one runsc on one machine
+ *     <snapshots>/<key>.platform   what was found for one runsc on one machine: one file of what it said, one of what was measured
  */
 
 import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import * as z from "zod/mini";
 import { parseForeignJson } from "../../base/json.ts";
+import { writePrivateFile } from "../../system/private-file.ts";
 import { isRoot, type Runsc, runscCommand, runscFlags } from "./runsc-command.ts";
 import { snapshotKey } from "./snapshots.ts";
 
@@ -25,6 +26,11 @@ const LIMITS = { maxBytes: 4 * 1024, maxDepth: 3 };
 const PATIENCE_MS = 20_000;
 const Found = z.strictObject({ platform: z.enum(PLATFORMS), lacks: z.array(z.enum(PLATFORMS)) });
 type Found = z.infer<typeof Found>;
+/** How something was found. */
+type Source = "said" | "measured";
+
+/** What every runsc says of a platform that it does not have. */
+const UNKNOWN = "unknown platform";
 
 /** What a program does that costs more on one platform than on another. Times are in milliseconds. */
 export interface PlatformCost {
@@ -44,8 +50,8 @@ const CLEARLY = 0.85;
 export class Platforms {
   readonly #folder: string;
   readonly #machine: string;
-  /** Those that are being found out, by runsc. */
-  readonly #asking = new Map<string, Promise<string>>();
+  /** What is being or was found out, by runsc. */
+  readonly #asking = new Map<string, Promise<Found | undefined>>();
 
   /** @param folder that of the snapshots. @param machine its identity. */
   constructor(folder: string, machine: string) {
@@ -58,20 +64,28 @@ export class Platforms {
     return process.env.PTC_RUNSC_PLATFORM || this.#read(runsc)?.platform;
   }
 
-  /** The platform that is used. Asks runsc once whether it has the preferred one. Never rejects. */
-  find(runsc: Runsc): Promise<string> {
-    const known = this.known(runsc);
-    if (known !== undefined) return Promise.resolve(known);
-    const asking = this.#asking.get(runsc.identity) ?? this.#ask(runsc);
-    this.#asking.set(runsc.identity, asking);
-    return asking;
+  /** The platform that is used. Asks runsc whether it has the preferred one, until it has said so. Never rejects. */
+  async find(runsc: Runsc): Promise<string> {
+    return this.known(runsc) ?? (await this.#found(runsc))?.platform ?? PREFERRED;
   }
 
   /** The platforms that runsc has. */
   async all(runsc: Runsc): Promise<readonly PlatformName[]> {
-    await this.find(runsc);
-    const lacks = this.#read(runsc)?.lacks ?? [];
+    const found = process.env.PTC_RUNSC_PLATFORM ? this.#read(runsc) : await this.#found(runsc);
+    const lacks = found?.lacks ?? [];
     return PLATFORMS.filter((platform) => !lacks.includes(platform));
+  }
+
+  /** Forgets what was found where a failure says that runsc has no such platform, so that it is asked again. */
+  doubt(runsc: Runsc, failure: string): void {
+    if (!failure.includes(UNKNOWN)) return;
+    this.#asking.delete(runsc.identity);
+    try {
+      for (const source of ["said", "measured"] as const)
+        rmSync(this.#pathOf(runsc, source), { force: true });
+    } catch {
+      // What cannot be removed is doubted again by the next failure.
+    }
   }
 
   /**
@@ -82,37 +96,56 @@ export class Platforms {
   async note(runsc: Runsc, costs: readonly PlatformCost[]): Promise<string> {
     const now = await this.find(runsc);
     const better = chooseByCost(now, costs);
-    if (better !== undefined && better !== now && !process.env.PTC_RUNSC_PLATFORM)
-      await this.#write(runsc, { platform: better, lacks: this.#read(runsc)?.lacks ?? [] });
+    if (better !== undefined && better !== now && !process.env.PTC_RUNSC_PLATFORM) {
+      const lacks = (await this.#found(runsc))?.lacks ?? [];
+      await this.#write(runsc, "measured", { platform: better, lacks });
+    }
     return this.known(runsc) ?? now;
   }
 
-  async #ask(runsc: Runsc): Promise<string> {
+  #found(runsc: Runsc): Promise<Found | undefined> {
+    const { identity } = runsc;
+    const known = this.#read(runsc);
+    if (known !== undefined) return Promise.resolve(known);
+    const asking = this.#asking.get(identity) ?? this.#ask(runsc);
+    this.#asking.set(identity, asking);
+    return asking;
+  }
+
+  async #ask(runsc: Runsc): Promise<Found | undefined> {
     const isMissing = await lacksPlatform(runsc, PREFERRED);
-    if (isMissing === undefined) return PREFERRED;
+    if (isMissing === undefined) {
+      this.#asking.delete(runsc.identity);
+      return undefined;
+    }
     const found: Found = isMissing
       ? { platform: USUAL, lacks: [PREFERRED] }
       : { platform: PREFERRED, lacks: [] };
-    // It is asked again where nothing can be kept.
-    await this.#write(runsc, found).catch(() => {});
-    return found.platform;
+    // Later processes ask again where nothing can be kept.
+    await this.#write(runsc, "said", found).catch(() => {});
+    return found;
   }
 
-  #pathOf({ identity }: Runsc): string {
-    return join(this.#folder, `${snapshotKey(["platform", identity, this.#machine])}.platform`);
+  /** What runsc said and what was measured are two files, so that an answer that comes late never undoes a measurement. */
+  #pathOf({ identity }: Runsc, source: Source): string {
+    return join(this.#folder, `${snapshotKey(["platform", source, identity, this.#machine])}.platform`);
   }
 
   #read(runsc: Runsc): Found | undefined {
+    return this.#readOne(runsc, "measured") ?? this.#readOne(runsc, "said");
+  }
+
+  #readOne(runsc: Runsc, source: Source): Found | undefined {
     try {
-      return Found.parse(parseForeignJson(readFileSync(this.#pathOf(runsc)), LIMITS));
+      return Found.parse(parseForeignJson(readFileSync(this.#pathOf(runsc, source)), LIMITS));
     } catch {
       return undefined;
     }
   }
 
-  async #write(runsc: Runsc, found: Found): Promise<void> {
+  async #write(runsc: Runsc, source: Source, found: Found): Promise<void> {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
-    await writeFile(this.#pathOf(runsc), JSON.stringify(found), { mode: 0o600 });
+    await writePrivateFile(this.#pathOf(runsc, source), JSON.stringify(found));
   }
 }
 
@@ -141,24 +174,32 @@ export function costOf(platform: PlatformName, printed: string, tookMs: number):
   return { platform, bootMs: Math.max(0, tookMs - callsMs - memoryMs), callsMs, memoryMs };
 }
 
-/** Says what was measured, and what is used. Pure. */
-export function describeCosts(costs: readonly PlatformCost[], used: string): string {
+/** Says what was measured, what could not be, and what is used. Pure. @param failed one sentence for each platform that failed. */
+export function describeCosts(
+  costs: readonly PlatformCost[],
+  used: string,
+  failed: readonly string[] = [],
+): string {
   const said = costs.map(({ platform, bootMs, callsMs, memoryMs }) => {
     const [boot, calls, memory] = [bootMs, callsMs, memoryMs].map((ms) => `${Math.round(ms)} ms`);
     return `${platform} boots Node.js in ${boot}, makes 10,000 system calls in ${calls} and fills 64 MB in ${memory}`;
   });
-  return `${used} is used: ${said.join("; ")}`;
+  return `${used} is used: ${[...said, ...failed].join("; ")}`;
 }
+
+/** Only a sandbox that runs can say that it has no such program. */
+const ABSENT = "/no-such-program";
 
 /** The file of a container in which no program can start. */
 const NO_PROGRAM = {
   ociVersion: "1.0.2",
-  process: { user: { uid: 65_534, gid: 65_534 }, args: ["/none"], cwd: "/" },
+  process: { user: { uid: 65_534, gid: 65_534 }, args: [ABSENT], cwd: "/" },
   root: { path: "root", readonly: true },
 };
 
 /**
- * Whether a runsc has no such platform; `undefined` where that cannot be found out. Older releases say so to any command, newer ones
+ * Whether a runsc has no such platform; `undefined` where that cannot be found out, such as for a user who may
+ * make no namespace. Older releases say so to any command, newer ones
  * alone when they start a sandbox, so one without a program is started.
  */
 async function lacksPlatform(runsc: Runsc, platform: string): Promise<boolean | undefined> {
@@ -174,9 +215,9 @@ async function lacksPlatform(runsc: Runsc, platform: string): Promise<boolean | 
     await promisify(execFile)(program, args, { timeout: PATIENCE_MS });
     return false;
   } catch (error) {
-    const { stderr } = error as { stderr?: string };
-    if (stderr === undefined || stderr === "") return undefined;
-    return stderr.includes(`unknown platform: ${platform}`);
+    const { stderr = "" } = error as { stderr?: string };
+    if (stderr.includes(`${UNKNOWN}: ${platform}`)) return true;
+    return stderr.includes(ABSENT) ? false : undefined;
   } finally {
     if (folder !== undefined) await rm(folder, { recursive: true, force: true }).catch(() => {});
   }

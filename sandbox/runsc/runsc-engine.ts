@@ -8,6 +8,7 @@ import { promisify } from "node:util";
 import * as z from "zod/mini";
 import { messageOf } from "../../base/faults.ts";
 import { parseForeignJson } from "../../base/json.ts";
+import { oneLine } from "../../base/visible-text.ts";
 import { inTime, settlesWithin } from "../../base/waiting.ts";
 import { encodeFrame, FrameDecoder } from "../../protocol/frames.ts";
 import { MAX_REPLY_FRAME_BYTES } from "../../protocol/limits.ts";
@@ -62,6 +63,7 @@ const SNAPSHOT_PATIENCE_MS = 60_000;
 /** How long a restored sandbox may take to answer before another is booted instead. */
 const RESTORE_PATIENCE_MS = 10_000;
 const MEASURE_PATIENCE_MS = 60_000;
+const MAX_WHY_CHARS = 200;
 const MAX_HELLO_BYTES = 8_192;
 const MAX_CLAIM_BYTES = 64 * 1024;
 const ID_BYTES = 3;
@@ -180,35 +182,54 @@ export class RunscEngine implements SandboxEngine {
       : `sandboxes are restored from one${failed}`;
   }
 
-  async measurePlatforms(image: string): Promise<string | undefined> {
+  async measurePlatforms({
+    image,
+    owner,
+  }: Pick<SandboxRequest, "image" | "owner">): Promise<string | undefined> {
     const runsc = findRunsc(this.#runsc, RUNSC_ADVICE.missingRuntime);
     const platforms = await this.#platforms.all(runsc);
     const root = await this.#images.findRoot(image);
     if (platforms.length < 2 || root === undefined) return undefined;
     const best = new Map<string, PlatformCost>();
+    const failed = new Map<string, string>();
     // In turn and twice, so that another program of this machine does not slow one of them alone.
     for (const platform of [...platforms, ...platforms]) {
-      const begunMs = performance.now();
-      const printed = await this.#measure(runsc, root, platform);
-      const cost = costOf(platform, printed, performance.now() - begunMs);
-      const before = best.get(platform);
-      best.set(platform, {
-        platform,
-        bootMs: Math.min(cost.bootMs, before?.bootMs ?? cost.bootMs),
-        callsMs: Math.min(cost.callsMs, before?.callsMs ?? cost.callsMs),
-        memoryMs: Math.min(cost.memoryMs, before?.memoryMs ?? cost.memoryMs),
-      });
+      if (failed.has(platform)) continue;
+      try {
+        const begunMs = performance.now();
+        const printed = await this.#measure({ runsc, root, platform, owner });
+        const cost = costOf(platform, printed, performance.now() - begunMs);
+        const before = best.get(platform);
+        best.set(platform, {
+          platform,
+          bootMs: Math.min(cost.bootMs, before?.bootMs ?? cost.bootMs),
+          callsMs: Math.min(cost.callsMs, before?.callsMs ?? cost.callsMs),
+          memoryMs: Math.min(cost.memoryMs, before?.memoryMs ?? cost.memoryMs),
+        });
+      } catch (error) {
+        const why = complaintOf(error);
+        this.#platforms.doubt(runsc, why);
+        best.delete(platform);
+        failed.set(platform, `${platform} does not work here: ${oneLine(why, MAX_WHY_CHARS)}`);
+      }
     }
     const costs = [...best.values()];
-    return describeCosts(costs, await this.#platforms.note(runsc, costs));
+    return describeCosts(costs, await this.#platforms.note(runsc, costs), [...failed.values()]);
   }
 
   /** Runs the measured program on a platform, behind the wall of programs. @returns what it printed. */
-  async #measure(runsc: Runsc, root: RootFileSystem, platform: string): Promise<string> {
+  async #measure({
+    runsc,
+    root,
+    platform,
+    owner,
+  }: Pick<SandboxParts, "runsc" | "root" | "platform" | "owner">): Promise<string> {
     const id = randomBytes(ID_BYTES).toString("hex");
     const folder = join(this.#folder, id);
     mkdirSync(join(folder, "root"), { recursive: true, mode: 0o700 });
     try {
+      // Whoever sweeps finds it where this process is killed.
+      writeFileSync(join(folder, OWNER_FILE), owner);
       const profile = sandboxProfile(this.#runners.javascript, BUILD_LIMITS, "direct");
       const [node = ""] = profile.runner;
       const { process: own, ...rest } = ociConfiguration(profile, root, join(folder, "root"));
@@ -337,7 +358,9 @@ export class RunscEngine implements SandboxEngine {
       const configuration = ociConfiguration(profile, root, join(folder, "root"));
       writeFileSync(join(folder, "config.json"), JSON.stringify(configuration));
       const args = [...runscFlags(folder, platform), ...command, `--bundle=${folder}`, id];
-      return new RunscSandbox(place, runscCommand(runsc, args), output, isServer);
+      const sandbox = new RunscSandbox(place, runscCommand(runsc, args), output, isServer);
+      sandbox.connected.catch((error: unknown) => this.#platforms.doubt(runsc, messageOf(error)));
+      return sandbox;
     } catch (cause) {
       void place.group?.remove();
       rmSync(folder, { recursive: true, force: true });
@@ -474,8 +497,8 @@ export class RunscEngine implements SandboxEngine {
       ]);
       await promisify(execFile)(program, args);
     } catch (cause) {
-      const { stderr = "" } = cause as { stderr?: string };
-      const why = stderr.trim().split("\n").at(-1) || messageOf(cause);
+      const why = complaintOf(cause);
+      this.#platforms.doubt(runsc, why);
       throw new SandboxError("build_failed", `${command[0]} failed: ${why}`, { cause });
     } finally {
       rmSync(folder, { recursive: true, force: true });
@@ -541,6 +564,12 @@ function readOwner(folder: string): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** The last line that a command said, or why it could not be run. */
+function complaintOf(error: unknown): string {
+  const { stderr = "" } = error as { stderr?: string };
+  return stderr.trim().split("\n").at(-1) || messageOf(error);
 }
 
 const STATE_LIMITS = { maxBytes: 1024 * 1024, maxDepth: 64 };

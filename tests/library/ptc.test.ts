@@ -17,11 +17,16 @@ import {
   type RunEvent,
   tool,
 } from "../../library/ptc.ts";
+import { SandboxPool } from "../../sandbox/pool/sandbox-pool.ts";
+import { Processors } from "../../system/processors.ts";
 import { fixtureServer } from "../cli/ptc-process.ts";
+import { eventually } from "../eventually.ts";
+import { ProcessEngine } from "../runner-image/process-engine.ts";
 import { newFolder } from "../temporary-folder.ts";
 import { openPtc, useNoWalls, variablesIn } from "./open.ts";
 
-useNoWalls();
+const processes = new ProcessEngine();
+useNoWalls(processes);
 
 const lookup = tool({
   description: "Looks up an order",
@@ -250,13 +255,21 @@ describe("a function", () => {
   test("runs in the asynchronous context of who has called `run`, as request contexts and traces want it", async () => {
     const requests = new AsyncLocalStorage<string>();
     const which = tool({ description: "Which", execute: () => requests.getStore() ?? "none" });
-    // Sandboxes that have started ahead of their runs were started in no request.
+    const areBusy = vi.spyOn(Processors.prototype, "areBusy").mockReturnValue(false);
+    const acquire = vi.spyOn(SandboxPool.prototype, "acquire");
+    onTestFinished(() => [areBusy, acquire].forEach((spy) => void spy.mockRestore()));
     const ptc = await openPtc({ tools: { which }, config: { sandbox: { warm: 2 } } });
-    const code = "await 0; globalThis.result = await mcp__functions__which({})";
+    const code = "await 0; globalThis.result = { said: await mcp__functions__which({}), pid: process.pid }";
     await ptc.run(code);
+    // Sandboxes that have started ahead of their runs were started in no request.
+    const [pool] = acquire.mock.contexts as SandboxPool[];
+    await eventually(() => expect(pool?.state.ready).toBe(2));
+    const waiting = [...processes.live.values()].map(({ pid }) => pid);
     const runs = await Promise.all(["a", "b"].map((id) => requests.run(id, () => ptc.run(code))));
-    expect(runs.map(({ value }) => value)).toEqual(["a", "b"]);
-    expect((await ptc.run(code)).value).toBe("none");
+    const values = runs.map(({ value }) => value as { said: string; pid: number });
+    expect(values.map(({ said }) => said)).toEqual(["a", "b"]);
+    expect(waiting).toEqual(expect.arrayContaining(values.map(({ pid }) => pid)));
+    expect((await ptc.run(code)).value).toMatchObject({ said: "none" });
   });
 
   test("learns on whose behalf it is called", async () => {

@@ -1,10 +1,11 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { loadConfiguration } from "../../configuration/load.ts";
 import { Project } from "../../project/open-project.ts";
 import { composeSandboxes, warmSandbox } from "../../project/sandboxes/sandboxes.ts";
+import { Processors } from "../../system/processors.ts";
 import { eventually } from "../eventually.ts";
 import { InProcessEngine } from "../sandbox/in-process-engine.ts";
 
@@ -38,6 +39,24 @@ test("where sandboxes wait for programs they may linger, also under an edited co
   expect(engine.requests.map(({ limits }) => limits.memoryMb)).toEqual(expect.arrayContaining([256, 128]));
   expect([first.lingerMs, second.lingerMs]).toEqual([expect.any(Number), expect.any(Number)]);
   await Promise.all([first.dispose(), second.dispose()]);
+});
+
+test.each([
+  ["of this machine wait until its processors are free", false],
+  ["that run elsewhere do not look at the processors of this machine", true],
+])("refills of sandboxes %s", async (_, isElsewhere) => {
+  const areBusy = vi.spyOn(Processors.prototype, "areBusy").mockReturnValue(true);
+  onTestFinished(() => areBusy.mockRestore());
+  const { pool, engine } = await open(1);
+  Object.assign(engine, { isElsewhere: () => isElsewhere });
+  const taken = await pool.acquire(NO_OUTPUT);
+  if (isElsewhere) await eventually(() => expect(pool.state.ready).toBe(1));
+  else await eventually(() => expect(areBusy.mock.calls.length).toBeGreaterThan(2));
+  expect([engine.requests.length, areBusy.mock.calls.length > 0]).toEqual([
+    isElsewhere ? 2 : 1,
+    !isElsewhere,
+  ]);
+  await taken.dispose();
 });
 
 test("a project that closes waits for sandboxes whose programs have just answered", async () => {

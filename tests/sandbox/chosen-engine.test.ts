@@ -158,3 +158,11 @@ test("it keeps to the engine that it has settled on, and passes on all that is a
   const settled: SandboxEngine = (await engine.settled()).engine;
   expect(settled).toBe(made.docker);
 });
+
+test("it uses the processors of the machine that the chosen engine uses, once it is chosen", async () => {
+  const { engine, made } = choose({ docker: FINE, runsc: FINE });
+  Object.assign(made.docker, { isElsewhere: () => true });
+  expect(engine.isElsewhere()).toBe(false);
+  await engine.settled();
+  expect(engine.isElsewhere()).toBe(true);
+});

@@ -4,6 +4,9 @@ import { join } from "node:path";
 import type { TestProject } from "vitest/node";
 import { imageOf } from "../../project/sandboxes/project-image.ts";
 import { USUAL_SANDBOX } from "../../project/sandboxes/sandboxes.ts";
+import { Platforms } from "../../sandbox/runsc/platforms.ts";
+import { findRunsc, machineIdentity } from "../../sandbox/runsc/runsc-command.ts";
+import { runscFolders } from "../../sandbox/runsc/runsc-folders.ts";
 import { SandboxError } from "../../sandbox/sandbox-error.ts";
 import { type LocalEngine, openTestedEngine, TESTED_ENGINE } from "./tested-engine.ts";
 
@@ -20,6 +23,8 @@ declare module "vitest" {
     sandboxProblem: string;
     /** The same of the other engine than the tested one. */
     otherEngineProblem: string;
+    /** The platform of gVisor that sandboxes without Docker use when the tests begin; empty where there is no runsc. */
+    runscPlatform: string;
     /** Where ptc is built for tests that start it, by the first of them. */
     buildFolder: string;
   }
@@ -45,6 +50,7 @@ export async function setup(project: TestProject): Promise<() => void> {
   provide("testedEngine", tested);
   provide("sandboxProblem", problems[tested]);
   provide("otherEngineProblem", problems[other]);
+  provide("runscPlatform", await findPlatform());
   const folder = mkdtempSync(join(tmpdir(), "ptc-built-"));
   provide("buildFolder", folder);
   // In watch mode the sources may be others by then.
@@ -54,6 +60,16 @@ export async function setup(project: TestProject): Promise<() => void> {
 
 function isRequired({ CI, PTC_REQUIRE_SANDBOX }: NodeJS.ProcessEnv): boolean {
   return PTC_REQUIRE_SANDBOX === "1" || (CI !== undefined && CI !== "" && CI !== "false");
+}
+
+async function findPlatform(): Promise<string> {
+  try {
+    const platforms = new Platforms(runscFolders().snapshots, machineIdentity());
+    return await platforms.find(findRunsc(undefined, ""));
+  } catch (error) {
+    if (error instanceof SandboxError) return "";
+    throw error;
+  }
 }
 
 async function findProblem(name: LocalEngine): Promise<string> {

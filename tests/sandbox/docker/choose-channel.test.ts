@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { chooseChannel } from "../../../sandbox/docker/choose-channel.ts";
+import { chooseChannel, isEngineElsewhere } from "../../../sandbox/docker/choose-channel.ts";
 
 const HERE = { platform: "linux", name: "laptop", kernel: "6.1.0" } as const;
 const SITUATION = {
@@ -43,6 +43,19 @@ test.each([
 ])("an engine %s is spoken to over stdin and stdout, and it is said why", (_, more, here, why) => {
   const channel = chooseChannel({ ...SITUATION, ...more }, here);
   expect(channel).toEqual({ kind: "attached", why: expect.stringMatching(why) });
+});
+
+test.each([
+  ["of this machine", {}, HERE, false],
+  ["of this machine, over TCP", { host: "tcp://127.0.0.1:2376" }, HERE, false],
+  ["of this machine, outside of ptc's container", machine({ name: "host" }), HERE, false],
+  ["of Docker Desktop", machine({ operatingSystem: "Docker Desktop", kernel: "6.8.0" }), HERE, false],
+  ["of macOS", machine({ kernel: "6.8.0" }), { ...HERE, platform: "darwin" } as const, false],
+  ["over SSH from macOS", { host: "ssh://me@far" }, { ...HERE, platform: "darwin" } as const, true],
+  ["over SSH", { host: "ssh://me@far", ...machine({ name: "far" }) }, HERE, true],
+  ["over a forwarded socket", machine({ name: "far", kernel: "6.8.0" }), HERE, true],
+])("an engine %s uses the processors of that machine", (_, more, here, isElsewhere) => {
+  expect(isEngineElsewhere({ ...SITUATION, ...more }, here)).toBe(isElsewhere);
 });
 
 test.each(["socket", "attached"] as const)("sandbox.channel decides where it says %s", (preference) => {

@@ -261,13 +261,17 @@ test("what is still being started when the pool rests ends once it is ready, and
   await pool.acquire(NO_OUTPUT);
 });
 
-test("while programs use all processors none is replaced, however long that is; once one is free all are", async () => {
+test("while programs use all processors none is replaced for half a minute, then one; once one is free all are", async () => {
   let isBusy = false;
   const { engine, pool } = await useWarmPool({ size: 2, isBusy: () => isBusy });
   isBusy = true;
   for (let taken = 0; taken < 2; taken++) await pool.acquire(NO_OUTPUT);
-  await pass(120_000, 500);
+  await pass(29_000, 500);
   expect(engine.started).toBe(2);
+  await pass(2_000, 500);
+  await settled(engine, 2 + 1);
+  await pass(60_000, 500);
+  expect(engine.started).toBe(3);
   isBusy = false;
   await pass(300, 50);
   await settled(engine, 2 + 2);
@@ -278,8 +282,25 @@ test("who asks while all processors are used has one started at once, and what w
   pool.wake();
   await settled(engine, 1);
   for (let taken = 0; taken < 2; taken++) await pool.acquire(NO_OUTPUT);
-  await pass(120_000, 500);
+  await pass(29_000, 500);
   expect(engine.started).toBe(2);
+});
+
+test("under a load that does not end one waits again half a minute after each was taken, and none is started over and over while no engine answers", async () => {
+  const { engine, pool } = usePool({ size: 3, isBusy: () => true });
+  for (let taken = 1; taken <= 3; taken++) {
+    await (await pool.acquire(NO_OUTPUT)).dispose();
+    await pass(29_000, 500);
+    expect(pool.state).toEqual({ ready: 0, starting: 0 });
+    await pass(2_000, 500);
+    expect(pool.state).toEqual({ ready: 1, starting: 0 });
+  }
+  engine.down = true;
+  await expect(pool.acquire(NO_OUTPUT)).rejects.toMatchObject({ code: "engine_unreachable" });
+  for (const container of engine.live.values()) container.end(1);
+  const { looks } = engine;
+  await pass(120_000, 500);
+  expect(engine.looks - looks).toBeLessThan(12);
 });
 
 test("each sign of a client puts the rest off, and the first after it has one started", async () => {

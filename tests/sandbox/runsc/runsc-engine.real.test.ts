@@ -156,7 +156,7 @@ describeSandboxed("sandboxes without an engine", () => {
     vi.stubEnv("PTC_RUNSC_PLATFORM", "");
     const engine = open();
     const { image } = await requestFor(engine);
-    const said = (await engine.measurePlatforms(image)) ?? "";
+    const said = (await engine.measurePlatforms({ image, owner: OWNER })) ?? "";
     const each =
       "boots Node.js in [0-9]+ ms, makes 10,000 system calls in [0-9]+ ms and fills 64 MB in [0-9]+ ms";
     expect(said).toMatch(new RegExp(`^(ptrace|systrap) is used: ptrace ${each}; systrap ${each}$`));
@@ -167,6 +167,65 @@ describeSandboxed("sandboxes without an engine", () => {
     vi.stubEnv("PTC_RUNSC_PLATFORM", used);
     expect((await open().describe()).profile).toBe(profile);
     expect(readdirSync(join(base, "run"))).toEqual([]);
+  });
+
+  /** Puts a runsc first in PATH that does something before it is the one that was found. */
+  function wrapRunsc(before: string): void {
+    const bin = mkdtempSync(join(base, "bin-"));
+    const found = (process.env.PATH ?? "").split(delimiter).map((folder) => join(folder, "runsc"));
+    const runsc = found.find((path) => existsSync(path)) ?? "";
+    writeFileSync(join(bin, "runsc"), `#!/bin/sh\n${before}\nexec ${runsc} "$@"\n`, { mode: 0o755 });
+    vi.stubEnv("PATH", `${bin}${delimiter}${process.env.PATH}`);
+  }
+
+  test("are measured each by itself, and the platform that does not work is told", async () => {
+    vi.stubEnv("PTC_RUNSC_PLATFORM", "");
+    wrapRunsc(
+      'case "$*" in *--platform=systrap*" run "*) echo "cannot create subprocess: EPERM" >&2; exit 128;; esac',
+    );
+    const engine = open();
+    const { image } = await requestFor(engine);
+    const said = await engine.measurePlatforms({ image, owner: OWNER });
+    expect(said).toMatch(
+      /^ptrace is used: ptrace boots .* MB in [0-9]+ ms; systrap does not work here: cannot create subprocess: EPERM$/,
+    );
+  });
+
+  test("find another platform after a start that says that runsc has not the noted one", async () => {
+    vi.stubEnv("PTC_RUNSC_PLATFORM", "");
+    const lost = join(base, "lost");
+    wrapRunsc(
+      `case "$*" in *--platform=ptrace*) [ -e ${lost} ] && { echo "unknown platform: ptrace" >&2; exit 128; };; esac`,
+    );
+    const engine = open();
+    await requestFor(engine);
+    await engine.describe();
+    expect((await run(engine, TWO)).out).toContain('"data":2');
+    writeFileSync(lost, "");
+    const failed = await engine.start(await requestFor(engine), keptOutput().output);
+    await expect(failed.connected).rejects.toThrow("unknown platform: ptrace");
+    await failed.removed();
+    failed.release();
+    expect((await run(engine, TWO)).out).toContain('"data":2');
+  });
+
+  test("leave what the sweep finds where who measures platforms is killed", async () => {
+    vi.stubEnv("PTC_RUNSC_PLATFORM", "");
+    const [begun, ends] = ["begun", "ends"].map((name) => join(base, name)) as [string, string];
+    wrapRunsc(
+      `case "$*" in *" run "*/run/*) touch ${begun}; while [ ! -e ${ends} ]; do sleep 0.05; done; exit 1;; esac`,
+    );
+    mkdirSync(join(base, "run", "process"));
+    const engine = open(join(base, "run", "process"));
+    const { image } = await requestFor(engine);
+    const measuring = engine.measurePlatforms({ image, owner: OWNER });
+    await eventually(() => expect(existsSync(begun)).toBe(true));
+    const sweeper = open(join(base, "run", "sweeper"));
+    const left = (await sweeper.list()).filter(({ owner }) => owner === OWNER);
+    for (const { id } of left) await sweeper.remove(id);
+    expect([left.length, readdirSync(join(base, "run", "process"))]).toEqual([1, []]);
+    writeFileSync(ends, "");
+    await measuring;
   });
 
   test("are started by the runsc that is there now, and restored from none that another one made", async () => {
