@@ -180,7 +180,7 @@ test("a run that is cancelled during its rehearsal has what it did and nothing o
 
 test("a program whose trace is not complete is rehearsed in other sandboxes, and its run goes on in its own", async () => {
   // Readings of a clock that goes on all the time are more than a trace has room for.
-  const code = `const end = performance.now() + 1_500; while (performance.now() < end); ${SEND}`;
+  const code = `const end = performance.now() + 1_500; while (performance.now() < end); await mcp__functions__send({ to: String(performance.now()), text: "x" });`;
   const { run, question } = await asked(code, {}, {}, { allow: true, makes: ["send"] });
   expect(run.error).toBeUndefined();
   expect(question?.plan?.calls).toHaveLength(1);
