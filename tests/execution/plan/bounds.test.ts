@@ -1,7 +1,9 @@
 import { expect, test, vi } from "vitest";
 import * as z from "zod";
+import { SandboxConnection } from "../../../broker/sandbox-connection.ts";
 import type { PtcOptions, RunOptions } from "../../../library/api.ts";
 import { type ApprovalQuestion, tool } from "../../../library/ptc.ts";
+import type { Trace } from "../../../protocol/messages.ts";
 import { SandboxError } from "../../../sandbox/sandbox-error.ts";
 import { openPtc, useNoWalls } from "../../library/open.ts";
 import { ProcessEngine } from "../../runner-image/process-engine.ts";
@@ -179,11 +181,22 @@ test("a run that is cancelled during its rehearsal has what it did and nothing o
 });
 
 test("a program whose trace is not complete is rehearsed in other sandboxes, and its run goes on in its own", async () => {
-  // Readings of a clock that goes on all the time are more than a trace has room for.
-  const code = `const end = performance.now() + 1_500; while (performance.now() < end); await mcp__functions__send({ to: String(performance.now()), text: "x" });`;
-  const { run, question } = await asked(code, {}, {}, { allow: true, makes: ["send"] });
-  expect(run.error).toBeUndefined();
-  expect(question?.plan?.calls).toHaveLength(1);
+  const { get } = Object.getOwnPropertyDescriptor(SandboxConnection.prototype, "trace") ?? {};
+  // To read the clock so often that a trace has no room for it takes seconds.
+  const cut = vi.spyOn(SandboxConnection.prototype, "trace", "get").mockImplementation(function (
+    this: SandboxConnection,
+  ) {
+    const trace = get?.call(this) as Trace | undefined;
+    return trace && { ...trace, clock: "", complete: false };
+  });
+  try {
+    const code = `await mcp__functions__send({ to: String(performance.now()), text: "x" });`;
+    const { run, question } = await asked(code, {}, {}, { allow: true, makes: ["send"] });
+    expect(run.error).toBeUndefined();
+    expect(question?.plan?.calls).toHaveLength(1);
+  } finally {
+    cut.mockRestore();
+  }
 });
 
 test("a program that does something else when its run begins again makes nothing", async () => {
