@@ -5,12 +5,13 @@ import { digestOf } from "../protocol/canonical-json.ts";
 import type { KeptCall } from "./suspension/kept-calls.ts";
 import { ResumedCalls } from "./suspension/resumed-calls.ts";
 
-/** A call that was begun and has not ended. */
+/** A call that was begun. */
 interface OpenCall {
   readonly call: RequestedCall;
   readonly run: CallingRun;
   readonly made: Promise<CallOutcome>;
   readonly rehearsed: PromiseWithResolvers<CallOutcome>;
+  hasEnded: boolean;
 }
 
 /**
@@ -20,9 +21,12 @@ interface OpenCall {
 export class LastingCalls {
   readonly #calls: CallDispatcher;
   readonly #ends = new AbortController();
-  readonly #open = new Set<OpenCall>();
+  /** By number: the calls that have not ended, and from a stop on those too that have ended since. */
+  readonly #open = new Map<number, OpenCall>();
   readonly #madeAgain = Promise.withResolvers<void>();
   #count = 0;
+  #answered = 0;
+  #isStopped = false;
   #rehearsal: CallDispatcher | undefined;
   #followed: AbortSignal | undefined;
 
@@ -48,25 +52,48 @@ export class LastingCalls {
       if (this.#rehearsal !== undefined) return this.#rehearsal.dispatch(call, { ...run, seq });
       this.#follow(run.signal);
       const made = this.#calls.dispatch(call, { ...run, signal: this.#ends.signal });
-      const open = { call, run: { ...run, seq }, made, rehearsed: Promise.withResolvers<CallOutcome>() };
-      this.#open.add(open);
-      const end = () => void this.#open.delete(open);
-      made.then(end, end);
-      return Promise.race([made, open.rehearsed.promise]);
+      const rehearsed = Promise.withResolvers<CallOutcome>();
+      const open: OpenCall = { call, run: { ...run, seq }, made, rehearsed, hasEnded: false };
+      this.#open.set(seq, open);
+      const end = (outcome?: CallOutcome) => {
+        open.hasEnded = true;
+        if (outcome !== undefined && outcome.decision !== "denied") this.#answered++;
+        if (!this.#isStopped) this.#open.delete(seq);
+      };
+      made.then(end, () => end());
+      return Promise.race([made, rehearsed.promise]);
     },
   };
+
+  /** How many calls of the first sandbox were made and have their answers. */
+  get answered(): number {
+    return this.#answered;
+  }
+
+  /** The first sandbox is stopped. The run may begin again without the answers that calls get from now on, so they are kept. */
+  stop(): void {
+    this.#isStopped = true;
+  }
+
+  /** The first sandbox goes on, and the run does not begin again. */
+  goOn(): void {
+    if (this.#rehearsal !== undefined) return;
+    this.#isStopped = false;
+    for (const [seq, { hasEnded }] of this.#open) if (hasEnded) this.#open.delete(seq);
+  }
 
   /** The first sandbox is in rehearsal from now on, and what it waits for is rehearsed too. */
   rehearse(rehearsal: CallDispatcher): void {
     this.#rehearsal = rehearsal;
-    for (const { call, run, rehearsed } of this.#open) rehearsed.resolve(rehearsal.dispatch(call, run));
+    for (const { call, run, rehearsed, hasEnded } of this.#open.values())
+      if (!hasEnded) rehearsed.resolve(rehearsal.dispatch(call, run));
   }
 
   /**
-   * Answers the calls of the sandbox in which the run begins again: with the answers that the run has, and with those of the calls that
-   * are open as soon as they have them.
+   * Answers the calls of the sandbox in which the run begins again: with the answers that the run had when it was stopped, and with
+   * those of the calls that were open then as soon as they have them.
    *
-   * @param made the calls before the rehearsal.
+   * @param made the calls before the rehearsal, in the order of their numbers.
    * @param onStop called when the program does something else than before.
    */
   beginAgain(
@@ -78,7 +105,9 @@ export class LastingCalls {
       return undefined;
     };
     const calls = new ResumedCalls({ run: { calls: made }, goLive }, onStop, "it was rehearsed");
-    const waiting = [...this.#open];
+    const waiting = made.flatMap(({ outcome }, index) =>
+      outcome === undefined ? (this.#open.get(index + 1) ?? []) : [],
+    );
     const answers: CallDispatcher = {
       dispatch: (call, run) => {
         const at = waiting.findIndex((each) => keyOf(each.call) === keyOf(call));

@@ -2,6 +2,7 @@ import { untilAborted } from "../base/waiting.ts";
 import { RunApprovals } from "../broker/approvals/approvals.ts";
 import { interceptCalls } from "../broker/call-interceptors.ts";
 import type { CallDispatcher } from "../broker/dispatcher.ts";
+import type { SandboxConnection } from "../broker/sandbox-connection.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import { CallLog } from "./call-log.ts";
 import { callInterceptors } from "./interceptors.ts";
@@ -11,7 +12,6 @@ import type { OwnPlace, Rehearsing } from "./planning.ts";
 import { type Elsewhere, type InsideRun, ProgramInside } from "./program-inside.ts";
 import { divergenceOf } from "./suspension/continuation.ts";
 import type { Moment, Stoppable } from "./suspension/suspension.ts";
-import type { Pausable } from "./time-limit.ts";
 
 /** A program that has run for longer is rehearsed in other sandboxes: it would take as long to come to where it was. */
 const MAX_SPENT_MS = 2_000;
@@ -43,6 +43,11 @@ export class OwnSandbox implements OwnPlace {
   readonly #rehearsed = Promise.withResolvers<Moment>();
   #stoppable: Stoppable | undefined;
   #isLeft = false;
+  #isOver = false;
+  /** What the program had done when its rehearsal began. */
+  #before: Pick<Required<Outcome>, "trace" | "emitted"> & { readonly calls: SandboxConnection["metrics"] } = {
+    ...{ trace: undefined, emitted: [], calls: { toolCalls: 0, toolResultBytes: 0 } },
+  };
 
   constructor(parts: OwnSandboxParts) {
     this.#parts = parts;
@@ -53,15 +58,23 @@ export class OwnSandbox implements OwnPlace {
     this.running = this.#stoppable && {
       stop: async () => {
         await this.ready;
+        this.#calls.stop();
         return this.#stoppable?.stop();
       },
-      goOn: () => this.#stoppable?.goOn(),
+      goOn: () => {
+        this.#calls.goOn();
+        this.#stoppable?.goOn();
+      },
     };
   }
 
-  /** Whether the program can go on in rehearsal from a moment of its run. It does so once. */
-  canRehearse({ isTraced = false }: Moment): boolean {
-    return !this.#isLeft && isTraced && this.#parts.inside.timeLimit.spentMs < MAX_SPENT_MS;
+  /**
+   * Whether the program can go on in rehearsal from a moment of its run. It does so once, and not if its run could not begin again just
+   * so because the trace lacks something.
+   */
+  canRehearse({ isTraced = false, trace }: Moment): boolean {
+    if (this.#isLeft || this.#isOver || !isTraced || trace?.complete !== true) return false;
+    return this.#parts.inside.timeLimit.spentMs < MAX_SPENT_MS;
   }
 
   /** Settles when the run is where it was before its rehearsal; rejects if it does not come there. */
@@ -71,8 +84,11 @@ export class OwnSandbox implements OwnPlace {
 
   /** Goes on in rehearsal. Resolves with how that ends. Nothing of the program's further output is kept. */
   async rehearse({ dispatcher, surroundings, observers }: Rehearsing, signal: AbortSignal): Promise<Outcome> {
+    if (this.#isOver) return fail("Cancelled", "the run is over");
     const { inside, elsewhere } = this.#parts;
     this.#isLeft = true;
+    const { metrics, trace, emitted } = this.program.connection;
+    this.#before = { trace, emitted: [...emitted], calls: { ...metrics } };
     elsewhere.leave();
     inside.timeLimit.leave();
     const log = new CallLog(observers, inside.scope.clock);
@@ -85,6 +101,16 @@ export class OwnSandbox implements OwnPlace {
     });
     this.program.connection.letGo();
     return this.program.end((await ending) ?? { kind: "cancelled" }, log);
+  }
+
+  /** The run ends without having begun again: from now on, it does not. */
+  end(): void {
+    this.#isOver = true;
+  }
+
+  /** The run has ended. Nobody waits any more for it to begin again. */
+  ended(): void {
+    this.#calls.end();
   }
 
   /** The rehearsal from a moment is over, if there was one here. The run begins again. */
@@ -106,9 +132,8 @@ export class OwnSandbox implements OwnPlace {
     const { timeLimit, run } = inside;
     const moment = await untilAborted(this.#rehearsed.promise, run.signal);
     const acquired = moment && (await untilAborted(elsewhere.acquire(), run.signal));
-    if (moment === undefined || acquired === undefined)
-      return this.#unbegun("Cancelled", "the run was cancelled");
-    if (!acquired.ok) return this.#unbegun("SandboxUnavailable", acquired.message);
+    if (moment === undefined || acquired === undefined) return this.#unbegun();
+    if (!acquired.ok) return this.#unbegun(acquired.message);
     const { sandbox, output } = acquired;
     const stop = new AbortController();
     const signal = AbortSignal.any([run.signal, stop.signal]);
@@ -122,8 +147,16 @@ export class OwnSandbox implements OwnPlace {
     const program = new ProgramInside(sandbox, again, dispatcher);
     this.#stoppable = stoppable(program);
     const unsent = await program.send();
-    if (unsent !== undefined) return { ...unsent, ...(await this.#ended()) };
-    timeLimit.start(pausedOnceReady(sandbox, this.ready));
+    if (unsent?.verdict.ok === false) {
+      const { type, message } = unsent.verdict.error;
+      return this.#unbegun(type === "Cancelled" ? undefined : message);
+    }
+    timeLimit.start({});
+    // The program is not paused before it is where it was.
+    this.ready.then(
+      () => timeLimit.letPause(sandbox),
+      () => {},
+    );
     const ending = await program.ending({ signal, suspension: run.suspension, timeLimit });
     const ended = await program.end(ending ?? { kind: "cancelled" }, log);
     const metrics = ended.metrics && { ...ended.metrics, duration_ms: Math.round(log.elapsedMs) };
@@ -131,39 +164,34 @@ export class OwnSandbox implements OwnPlace {
     return (outcome.suspended === undefined ? divergenceOf(outcome, calls) : undefined) ?? outcome;
   }
 
-  async #unbegun(...why: Parameters<typeof fail>): Promise<Outcome> {
-    this.#calls.end();
-    return { ...fail(...why), ...(await this.#ended()) };
-  }
-
-  /** What is known of a run that has made calls, and does not come to where it was. */
-  async #ended(): Promise<Pick<Outcome, "warnings" | "answers">> {
+  /**
+   * The outcome of a run that has made calls, and does not begin again. It does not say that it can be tried again, because that could
+   * make the calls again.
+   *
+   * @param why by default, the run was cancelled.
+   */
+  async #unbegun(why?: string): Promise<Outcome> {
     const { log } = this.#parts;
+    const { connection } = this.program;
+    const { answered } = this.#calls;
+    const [type, what] =
+      why === undefined
+        ? (["Cancelled", "the run was cancelled"] as const)
+        : (["InternalError", `the run could not begin again after its rehearsal: ${why}`] as const);
+    const made =
+      answered === 0 ? "" : `; before that, ${answered === 1 ? "a call was" : `${answered} calls were`} made`;
     this.#calls.end();
     await log.end();
-    return { warnings: log.warnings, answers: log.answers };
+    const { calls, trace, emitted } = this.#before;
+    return {
+      ...fail(type, `${what}${made}`),
+      metrics: {
+        duration_ms: Math.round(log.elapsedMs),
+        tool_calls: calls.toolCalls,
+        tool_result_bytes: calls.toolResultBytes,
+      },
+      runtime: (await connection.ready).runtime,
+      ...{ trace, emitted, warnings: log.warnings, answers: log.answers },
+    };
   }
-}
-
-/** A sandbox that is not paused before its program is where it was. */
-function pausedOnceReady(sandbox: Sandbox, ready: Promise<void>): Pausable {
-  if (sandbox.pause === undefined || sandbox.resume === undefined) return {};
-  let [isPaused, isReady] = [false, false];
-  ready.then(
-    () => {
-      isReady = true;
-      if (isPaused) sandbox.pause?.();
-    },
-    () => {},
-  );
-  return {
-    pause() {
-      isPaused = true;
-      if (isReady) sandbox.pause?.();
-    },
-    resume() {
-      isPaused = false;
-      if (isReady) sandbox.resume?.();
-    },
-  };
 }

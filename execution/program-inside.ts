@@ -45,7 +45,7 @@ export interface InsideRun {
 
 /** The other sandbox of a run whose own one goes on in rehearsal. */
 export interface Elsewhere {
-  /** From now on, nothing that the own sandbox writes is shown. */
+  /** From now on, nothing that the own sandbox writes is shown or kept. */
   leave(): void;
   /** A sandbox, and its output, of which only what is new is shown; or why there is none. */
   acquire(): Promise<{ ok: true; sandbox: Sandbox; output: RunnerOutput } | { ok: false; message: string }>;

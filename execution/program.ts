@@ -288,7 +288,10 @@ class ProgramBody implements RunBody<OwnOfProgram> {
   #elsewhere(signal: AbortSignal): Elsewhere | undefined {
     if (this.#scope.session !== undefined) return undefined;
     return {
-      leave: () => this.#shown.leave(),
+      leave: () => {
+        this.#shown.leave();
+        this.#output.flush();
+      },
       acquire: async () => {
         const output = this.#outputTo(this.#shown.again);
         const sandbox = new RunSandbox(this.#scope, output, signal);

@@ -40,5 +40,10 @@ export async function runInside(sandbox: Sandbox, inside: InsideRun): Promise<Ou
   timeLimit.start(sandbox);
   const ending = await program.ending({ signal, suspension, timeLimit, left: own?.left });
   if (ending === undefined && own !== undefined) return own.again();
-  return program.end(ending ?? { kind: "cancelled" }, log);
+  own?.end();
+  try {
+    return await program.end(ending ?? { kind: "cancelled" }, log);
+  } finally {
+    own?.ended();
+  }
 }

@@ -52,6 +52,13 @@ export class TimeLimit {
     if (this.#questions > 0) this.#pauseSoon();
   }
 
+  /** The program can be paused from now on, though it could not when the limit was started. */
+  letPause(program: Pausable): void {
+    if (this.#timer === undefined) return;
+    this.#program = program;
+    if (this.#questions > 0) this.#pauseSoon();
+  }
+
   /** The program goes on beside its run, which begins again and has all of its time then. The time stops until `start`. */
   leave(): void {
     clearTimeout(this.#pausing);

@@ -101,7 +101,7 @@ export class RunnerOutput implements SandboxOutput {
       this.#settleOverflow("stderr");
       return;
     }
-    if (!this.#isFlushed) for (const entry of this.#decoder.push(chunk)) this.#show(entry);
+    for (const entry of this.#decoder.push(chunk)) this.#show(entry);
     this.#settleReached();
   }
 
@@ -116,6 +116,7 @@ export class RunnerOutput implements SandboxOutput {
    * secret in pieces would no longer be recognised.
    */
   flush(): void {
+    if (this.#isFlushed) return;
     this.#isFlushed = true;
     for (const text of Object.values(this.#texts)) text.end();
   }
@@ -161,7 +162,7 @@ export class RunnerOutput implements SandboxOutput {
 
   #show({ stream, text, isRaw }: DecodedEntry): void {
     if (stream === "err") this.#tail = (this.#tail + text).slice(-TAIL_CHARS);
-    this.#texts[isRaw ? "raw" : stream].push(text);
+    if (!this.#isFlushed) this.#texts[isRaw ? "raw" : stream].push(text);
   }
 }
 

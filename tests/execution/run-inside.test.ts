@@ -4,6 +4,7 @@ import { RunApprovals, UNASKED } from "../../broker/approvals/approvals.ts";
 import type { CallDispatcher, CallOutcome } from "../../broker/dispatcher.ts";
 import type { ObservedCall } from "../../execution/call-log.ts";
 import { RunnerOutput } from "../../execution/output/runner-output.ts";
+import { type OwnPlace, Planning } from "../../execution/planning.ts";
 import type { InsideRun } from "../../execution/program-inside.ts";
 import type { OpenRun } from "../../execution/run.ts";
 import { runInside } from "../../execution/run-inside.ts";
@@ -28,6 +29,12 @@ const ABORTED: CallOutcome = {
   decision: "allowed",
 };
 
+/** The state of a program that could be rehearsed in its own sandbox. */
+const MOMENT = {
+  trace: { started_ms: 0, clock: "", events: "", complete: true },
+  insideMs: 0,
+  isTraced: true,
+};
 const CLOCK = { monotonicMs: () => 0 };
 
 /** A sandbox whose runner has said hello, and the other end of its channel. */
@@ -174,6 +181,41 @@ describe("a program inside", () => {
     const running = runInside(sandbox, { ...inside, run: { ...inside.run, suspension } });
     expect((await running).suspended).toBe(suspended);
     expect(inside.output.consoleText).toBe(shown);
+  });
+
+  it("that is cancelled does not go on in rehearsal while it ends, and its run is not waited for", async () => {
+    const cancel = new AbortController();
+    const moment = { ...MOMENT, calls: [] };
+    let own: OwnPlace | undefined;
+    const could: (boolean | undefined)[] = [];
+    const { sandbox, inside, send } = greetingSandbox({
+      kill: async () => void could.push(own?.canRehearse(moment)),
+    });
+    inside.once("data", () => send({ type: "call", id: 0, tool: "mcp__a__x", arguments: {} }));
+    const planning = new Planning();
+    planning.begin = (_, place) => {
+      own = place;
+    };
+    const dispatch: CallDispatcher["dispatch"] = () => {
+      could.push(own?.canRehearse(moment));
+      cancel.abort();
+      // As late as it can: the ending is settled, and nobody has heard of it.
+      void own?.rehearse(
+        { dispatcher: { dispatch: async () => OK }, surroundings: {}, observers: [] },
+        AbortSignal.abort(),
+      );
+      return new Promise(() => {});
+    };
+    const program = programWith(dispatch, cancel.signal);
+    const elsewhere = { leave() {}, acquire: async () => ({ ok: false as const, message: "there is none" }) };
+    const { verdict } = await runInside(sandbox, {
+      ...program,
+      elsewhere,
+      run: { ...program.run, planning },
+    });
+    expect(verdict).toMatchObject({ ok: false, error: { type: "Cancelled" } });
+    expect(could.slice(0, 2)).toEqual([true, false]);
+    await expect(own?.ready).rejects.toThrow("the run is over");
   });
 
   it.each([[undefined], [40]])(

@@ -27,7 +27,7 @@ function limit(ms: number, pausable = true) {
     await vi.advanceTimersByTimeAsync(elapsedMs);
     return reached;
   };
-  return { time, program, passed, start: () => time.start(pausable ? controls : {}) };
+  return { time, program, controls, passed, start: () => time.start(pausable ? controls : {}) };
 }
 
 describe("a time limit", () => {
@@ -46,6 +46,35 @@ describe("a time limit", () => {
     expect(await passed(99)).toBe(false);
     expect(await passed(1)).toBe(true);
     expect(time.spentMs).toBe(20 + SOON_MS + 100);
+  });
+
+  it("runs on for a program that cannot be paused yet, and pauses none that has ended", async () => {
+    const { time, program, controls, passed } = limit(100);
+    time.open();
+    time.start({});
+    await passed(SOON_MS + 20);
+    expect(time.spentMs).toBe(SOON_MS + 20);
+    time.letPause(controls);
+    expect(await passed(29)).toBe(false);
+    time.clear();
+    time.letPause(controls);
+    await passed(500);
+    expect(program.said).toEqual([]);
+  });
+
+  it("stands still once its program can be paused, if a question is open", async () => {
+    const { time, program, controls, passed } = limit(100);
+    time.open();
+    time.start({});
+    await passed(20);
+    time.letPause(controls);
+    await passed(SOON_MS);
+    expect(program.said).toEqual(["pause"]);
+    expect(await passed(500)).toBe(false);
+    time.close();
+    expect(program.said).toEqual(["pause", "resume"]);
+    expect(await passed(29)).toBe(false);
+    expect(await passed(1)).toBe(true);
   });
 
   it("is reached when its time is up, counted from its start", async () => {

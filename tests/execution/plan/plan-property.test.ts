@@ -6,9 +6,11 @@ import type { ApprovalQuestion } from "../../../library/ptc.ts";
 import { digestOf } from "../../../protocol/canonical-json.ts";
 import { useNoWalls, usePtcOfFile } from "../../library/open.ts";
 import { anew } from "./anew.ts";
+import { useNoHaste } from "./patient.ts";
 import { world } from "./suite/world.ts";
 
 useNoWalls();
+useNoHaste();
 
 const { tools, begin } = anew({ make: world, first: [] });
 const opened = usePtcOfFile({ tools, config: { approvals: { mode: "plan" }, sandbox: { warm: 0 } } });

@@ -6,8 +6,10 @@ import { type ApprovalAnswer, type ApprovalQuestion, type Ptc, tool } from "../.
 import { openPtc, useNoWalls, usePtcOfFile } from "../../library/open.ts";
 import { anew } from "./anew.ts";
 import { desk } from "./desk.ts";
+import { useNoHaste } from "./patient.ts";
 
 useNoWalls();
+useNoHaste();
 
 const { tools: TOOLS, begin } = anew({ make: desk, first: [] });
 const opened = usePtcOfFile({

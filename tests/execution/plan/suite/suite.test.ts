@@ -5,10 +5,12 @@ import { parse, stringify } from "yaml";
 import type { ApprovalQuestion } from "../../../../library/ptc.ts";
 import { useNoWalls, usePtcOfFile } from "../../../library/open.ts";
 import { anew } from "../anew.ts";
+import { useNoHaste } from "../patient.ts";
 import { PROGRAMS, type SuiteProgram } from "./programs.ts";
 import { world } from "./world.ts";
 
 useNoWalls();
+useNoHaste();
 
 const { tools, begin } = anew({ make: world, first: [] });
 const opened = usePtcOfFile({
