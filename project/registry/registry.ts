@@ -9,7 +9,7 @@ import { readBoundedBody } from "../../base/streams.ts";
 import { listUpTo, visibleLine } from "../../base/visible-text.ts";
 import { outgoingFetch } from "../../system/outgoing.ts";
 import { Refusal } from "../refusal.ts";
-import { nameIn, type RegistryServer, readServer } from "./server-json.ts";
+import { nameIn, type RegistryServer, readServer, registryMetadata } from "./server-json.ts";
 
 const MAX_BYTES = 64 * 1024 * 1024;
 const MAX_DEPTH = 100;
@@ -39,7 +39,7 @@ export interface Asked {
  * @throws Refusal where the registry has no such server or version, cannot be read, or has withdrawn the version.
  */
 export async function findInRegistry(asked: Asked, signal: AbortSignal): Promise<FoundInRegistry> {
-  const { name, version } = asked;
+  const { version } = asked;
   const entries = await entriesFor(asked, signal);
   const full = fullName(asked, entries);
   const ofName = entries.filter((entry) => nameIn(entry)?.name === full);
@@ -50,7 +50,7 @@ export async function findInRegistry(asked: Asked, signal: AbortSignal): Promise
   const versions = ofName.map((entry) => visibleLine(String(nameIn(entry)?.version)));
   if (chosen === undefined)
     throw new Refusal(
-      `the registry has no version '${version}' of ${visibleLine(full ?? name)}; it has ${listUpTo(versions, MAX_NAMES_CHARS)}`,
+      `the registry has no version '${version}' of ${visibleLine(full)}; it has ${listUpTo(versions, MAX_NAMES_CHARS)}`,
     );
   const server = readServer(chosen);
   if (server.status === "deleted")
@@ -79,22 +79,16 @@ function listed(names: readonly string[]): string {
 
 /** The version that the registry calls its latest, or the newest published one, or the first. */
 function latestOf(entries: readonly unknown[]): unknown {
-  const official = entries.find((entry) => officialOf(entry).isLatest === true);
+  const official = entries.find((entry) => registryMetadata(entry).isLatest === true);
   if (official !== undefined) return official;
-  const dated = entries.filter((entry) => typeof officialOf(entry).publishedAt === "string");
+  const dated = entries.filter((entry) => typeof registryMetadata(entry).publishedAt === "string");
   return dated.length === 0
     ? entries[0]
     : dated.toSorted((one, other) => publishedAt(other) - publishedAt(one))[0];
 }
 
 function publishedAt(entry: unknown): number {
-  return Date.parse(String(officialOf(entry).publishedAt)) || 0;
-}
-
-function officialOf(entry: unknown): Readonly<Record<string, unknown>> {
-  const metadata = isObject(entry) && isObject(entry._meta) ? entry._meta : {};
-  const official = metadata["io.modelcontextprotocol.registry/official"];
-  return isObject(official) ? official : {};
+  return Date.parse(String(registryMetadata(entry).publishedAt)) || 0;
 }
 
 async function entriesFor(asked: Asked, signal: AbortSignal): Promise<readonly unknown[]> {

@@ -95,10 +95,14 @@ export interface RegistryServer extends z.infer<typeof Server> {
   status: string;
   statusMessage: string | undefined;
   publishedAt: string | undefined;
-  isLatest: boolean;
 }
 
-const OFFICIAL = "io.modelcontextprotocol.registry/official";
+/** What the registry itself says of an entry of its list (`_meta`). */
+export function registryMetadata(entry: unknown): Readonly<Record<string, unknown>> {
+  const metadata = isObject(entry) && isObject(entry._meta) ? entry._meta : {};
+  const official = metadata["io.modelcontextprotocol.registry/official"];
+  return isObject(official) ? official : {};
+}
 
 /** The name in an entry of a registry's list; `undefined` if it has none. The entry is a `server.json`, or has one as `server`. */
 export function nameIn(entry: unknown): { name: string; version: unknown } | undefined {
@@ -125,8 +129,7 @@ export function readServer(entry: unknown): RegistryServer {
       visibleLine(`the registry's description of '${named}' is not usable: ${where}: ${issue?.message}`),
     );
   }
-  const metadata = isObject(entry) && isObject(entry._meta) ? entry._meta[OFFICIAL] : undefined;
-  const said = isObject(metadata) ? metadata : {};
+  const said = registryMetadata(entry);
   const textOf = (value: unknown) => (typeof value === "string" ? value : undefined);
   const ownStatus = isObject(server) ? textOf(server.status) : undefined;
   return {
@@ -134,6 +137,5 @@ export function readServer(entry: unknown): RegistryServer {
     status: textOf(said.status) ?? ownStatus ?? "active",
     statusMessage: textOf(said.statusMessage),
     publishedAt: textOf(said.publishedAt),
-    isLatest: said.isLatest === true,
   };
 }

@@ -246,7 +246,9 @@ function buildEntry(name: string, target: readonly string[], flags: AddFlags): S
   if (flags.baseUrl !== undefined) throw new UsageError("--base-url goes with --openapi");
   const [first = "", ...rest] = target;
   if (first === "")
-    throw new UsageError("say how to reach the server: a URL, a command after --, or --openapi FILE");
+    throw new UsageError(
+      "say how to reach the server: a URL, a command after --, --openapi FILE, or NAMESPACE/NAME of a registry",
+    );
   const isUrl = /^https?:\/\//i.test(first) && transport !== "stdio";
   const common = { name, ...(description === undefined ? {} : { description }) };
   if (isUrl) {
