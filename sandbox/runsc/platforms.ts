@@ -198,9 +198,8 @@ const NO_PROGRAM = {
 };
 
 /**
- * Whether a runsc has no such platform; `undefined` where that cannot be found out, such as for a user who may
- * make no namespace. Older releases say so to any command, newer ones
- * alone when they start a sandbox, so one without a program is started.
+ * Whether a runsc lacks a platform; `undefined` if that cannot be found out, such as for a user who may make no namespace. Older
+ * releases refuse it for any command, newer ones only when they start a sandbox, so this starts one without a program.
  */
 async function lacksPlatform(runsc: Runsc, platform: string): Promise<boolean | undefined> {
   let folder: string | undefined;
